@@ -1,0 +1,29 @@
+#include <gradus/base/dtype.h>
+
+namespace gradus {
+namespace {
+
+// bool < uint8 < int32 < int64 < the floating types, in the order of the enum.
+int rank(DType d) { return d == DType::boolean ? -1 : static_cast<int>(d); }
+
+}  // namespace
+
+DType promote_types(DType a, DType b) {
+  if (a == b) return a;
+  const DType high = rank(a) > rank(b) ? a : b;
+  const DType low = high == a ? b : a;
+  if (high == DType::bfloat16 && low == DType::float16) return DType::float32;
+  return high;
+}
+
+std::string to_string(DTypeSet set) {
+  std::string text;
+  for (int d = 0; d < kDTypeCount; ++d) {
+    if (!set.has(static_cast<DType>(d))) continue;
+    if (!text.empty()) text += ", ";
+    text += to_string(static_cast<DType>(d));
+  }
+  return text;
+}
+
+}  // namespace gradus
