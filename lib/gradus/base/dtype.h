@@ -1,10 +1,11 @@
 // Element types, their properties, promotion, and the visitors that turn a DType into a C++ type.
 #pragma once
+#include <gradus/base/error.h>
+#include <gradus/base/half.h>
+
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <gradus/base/error.h>
-#include <gradus/base/half.h>
 #include <type_traits>
 
 namespace gradus {
@@ -19,25 +20,59 @@ inline constexpr DType kUInt8 = DType::uint8, kInt32 = DType::int32, kInt64 = DT
 
 template <DType D>
 struct ElementType;
-template <> struct ElementType<DType::uint8> { using type = uint8_t; };
-template <> struct ElementType<DType::int32> { using type = int32_t; };
-template <> struct ElementType<DType::int64> { using type = int64_t; };
-template <> struct ElementType<DType::boolean> { using type = bool; };
-template <> struct ElementType<DType::float16> { using type = Half; };
-template <> struct ElementType<DType::bfloat16> { using type = BFloat16; };
-template <> struct ElementType<DType::float32> { using type = float; };
-template <> struct ElementType<DType::float64> { using type = double; };
+template <>
+struct ElementType<DType::uint8> {
+  using type = uint8_t;
+};
+template <>
+struct ElementType<DType::int32> {
+  using type = int32_t;
+};
+template <>
+struct ElementType<DType::int64> {
+  using type = int64_t;
+};
+template <>
+struct ElementType<DType::boolean> {
+  using type = bool;
+};
+template <>
+struct ElementType<DType::float16> {
+  using type = Half;
+};
+template <>
+struct ElementType<DType::bfloat16> {
+  using type = BFloat16;
+};
+template <>
+struct ElementType<DType::float32> {
+  using type = float;
+};
+template <>
+struct ElementType<DType::float64> {
+  using type = double;
+};
 
 template <class T>
 constexpr DType dtype_of() {
-  if constexpr (std::is_same_v<T, uint8_t>) return DType::uint8;
-  else if constexpr (std::is_same_v<T, int32_t>) return DType::int32;
-  else if constexpr (std::is_same_v<T, int64_t>) return DType::int64;
-  else if constexpr (std::is_same_v<T, bool>) return DType::boolean;
-  else if constexpr (std::is_same_v<T, Half>) return DType::float16;
-  else if constexpr (std::is_same_v<T, BFloat16>) return DType::bfloat16;
-  else if constexpr (std::is_same_v<T, float>) return DType::float32;
-  else { static_assert(std::is_same_v<T, double>, "not an element type"); return DType::float64; }
+  if constexpr (std::is_same_v<T, uint8_t>)
+    return DType::uint8;
+  else if constexpr (std::is_same_v<T, int32_t>)
+    return DType::int32;
+  else if constexpr (std::is_same_v<T, int64_t>)
+    return DType::int64;
+  else if constexpr (std::is_same_v<T, bool>)
+    return DType::boolean;
+  else if constexpr (std::is_same_v<T, Half>)
+    return DType::float16;
+  else if constexpr (std::is_same_v<T, BFloat16>)
+    return DType::bfloat16;
+  else if constexpr (std::is_same_v<T, float>)
+    return DType::float32;
+  else {
+    static_assert(std::is_same_v<T, double>, "not an element type");
+    return DType::float64;
+  }
 }
 
 constexpr size_t element_size(DType d) {
@@ -88,16 +123,33 @@ template <DTypeSet Set = kAllTypes, class F>
 decltype(auto) visit_dtype(DType d, F&& f) {
   auto at = [&]<DType D>() -> decltype(auto) { return f(TypeTag<typename ElementType<D>::type>{}); };
   switch (d) {
-    case DType::uint8: if constexpr (Set.has(kUInt8)) return at.template operator()<kUInt8>(); break;
-    case DType::int32: if constexpr (Set.has(kInt32)) return at.template operator()<kInt32>(); break;
-    case DType::int64: if constexpr (Set.has(kInt64)) return at.template operator()<kInt64>(); break;
-    case DType::boolean: if constexpr (Set.has(kBool)) return at.template operator()<kBool>(); break;
-    case DType::float16: if constexpr (Set.has(kFloat16)) return at.template operator()<kFloat16>(); break;
-    case DType::bfloat16: if constexpr (Set.has(kBFloat16)) return at.template operator()<kBFloat16>(); break;
-    case DType::float32: if constexpr (Set.has(kFloat32)) return at.template operator()<kFloat32>(); break;
-    case DType::float64: if constexpr (Set.has(kFloat64)) return at.template operator()<kFloat64>(); break;
+    case DType::uint8:
+      if constexpr (Set.has(kUInt8)) return at.template operator()<kUInt8>();
+      break;
+    case DType::int32:
+      if constexpr (Set.has(kInt32)) return at.template operator()<kInt32>();
+      break;
+    case DType::int64:
+      if constexpr (Set.has(kInt64)) return at.template operator()<kInt64>();
+      break;
+    case DType::boolean:
+      if constexpr (Set.has(kBool)) return at.template operator()<kBool>();
+      break;
+    case DType::float16:
+      if constexpr (Set.has(kFloat16)) return at.template operator()<kFloat16>();
+      break;
+    case DType::bfloat16:
+      if constexpr (Set.has(kBFloat16)) return at.template operator()<kBFloat16>();
+      break;
+    case DType::float32:
+      if constexpr (Set.has(kFloat32)) return at.template operator()<kFloat32>();
+      break;
+    case DType::float64:
+      if constexpr (Set.has(kFloat64)) return at.template operator()<kFloat64>();
+      break;
   }
-  GRADUS_FAIL("E-INTERNAL", "internal: visit_dtype on ", to_string(d), ", which is not in {", to_string(Set), "}");
+  GRADUS_FAIL("E-INTERNAL", "internal: visit_dtype on ", to_string(d), ", which is not in {", to_string(Set),
+              "}");
 }
 
 }  // namespace gradus

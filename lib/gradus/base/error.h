@@ -55,10 +55,8 @@ void append(std::string& out, T value) {
   append_unsigned(out, value);
 }
 template <class T>
-  requires requires(const T& t) { std::string(to_string(t)); }
-void append(std::string& out, const T& value) {
-  append(out, to_string(value));
-}
+requires requires(const T& t) { std::string(to_string(t)); }
+void append(std::string& out, const T& value) { append(out, to_string(value)); }
 
 struct MessageParts {
   std::string text, hint;
@@ -100,21 +98,22 @@ Hint hint(const Parts&... parts) {
 
 }  // namespace gradus
 
-/// Throws gradus::Error for a mistake of the caller. Parts are text, numbers, shapes, dtypes, devices, and hint(…).
-#define GRADUS_CHECK(cond, code, ...)                                                         \
-  do {                                                                                        \
-    if (!(cond)) [[unlikely]]                                                                 \
-      ::gradus::detail::fail(std::source_location::current(), code, __VA_ARGS__);             \
+/// Throws gradus::Error for a mistake of the caller. Parts are text, numbers, shapes, dtypes, devices, and
+/// hint(…).
+#define GRADUS_CHECK(cond, code, ...)                                             \
+  do {                                                                            \
+    if (!(cond)) [[unlikely]]                                                     \
+      ::gradus::detail::fail(std::source_location::current(), code, __VA_ARGS__); \
   } while (false)
 
 /// Throws gradus::Error unconditionally.
 #define GRADUS_FAIL(code, ...) ::gradus::detail::fail(std::source_location::current(), code, __VA_ARGS__)
 
 /// Throws gradus::Error (E-INTERNAL) for a mistake of ours.
-#define GRADUS_ASSERT(cond, ...)                                                                           \
-  do {                                                                                                     \
-    if (!(cond)) [[unlikely]]                                                                              \
-      ::gradus::detail::fail(std::source_location::current(), "E-INTERNAL",                                \
-                             "internal: `" #cond "` does not hold. ", ##__VA_ARGS__,                       \
-                             ::gradus::hint("this is a bug in Gradus; please report it"));                 \
+#define GRADUS_ASSERT(cond, ...)                                                           \
+  do {                                                                                     \
+    if (!(cond)) [[unlikely]]                                                              \
+      ::gradus::detail::fail(std::source_location::current(), "E-INTERNAL",                \
+                             "internal: `" #cond "` does not hold. ", ##__VA_ARGS__,       \
+                             ::gradus::hint("this is a bug in Gradus; please report it")); \
   } while (false)

@@ -1,9 +1,10 @@
 // float16 and bfloat16 as storage types: conversion to and from float, nothing else.
 // Arithmetic on them is done in float and rounded once, to nearest even, as the hardware does.
 #pragma once
+#include <gradus/base/macros.h>
+
 #include <bit>
 #include <cstdint>
-#include <gradus/base/macros.h>
 
 namespace gradus {
 

@@ -1,7 +1,8 @@
 // Warnings: text on stderr unless a handler is set (tests set one to read them).
 #pragma once
-#include <functional>
 #include <gradus/base/error.h>
+
+#include <functional>
 #include <string>
 
 namespace gradus {
@@ -24,8 +25,8 @@ void warn(const Parts&... parts) {
 }  // namespace gradus
 
 /// Warns the first time this line runs in the process.
-#define GRADUS_WARN_ONCE(...)                                   \
-  do {                                                          \
+#define GRADUS_WARN_ONCE(...)                                       \
+  do {                                                              \
     static const bool warned = (::gradus::warn(__VA_ARGS__), true); \
-    (void)warned;                                               \
+    (void)warned;                                                   \
   } while (false)

@@ -1,9 +1,9 @@
+#include <gradus/base/error.h>
 #include <gradus/base/parallel.h>
+#include <sched.h>
 
 #include <exception>
-#include <gradus/base/error.h>
 #include <mutex>
-#include <sched.h>
 #include <thread>
 #include <vector>
 #ifndef GRADUS_STD_THREADS

@@ -13,14 +13,16 @@ int get_num_threads();
 void set_num_threads(int n);
 
 namespace detail {
-// Runs body(0) … body(tasks-1), each on a thread of its own where there are enough. Rethrows the first exception.
+// Runs body(0) … body(tasks-1), each on a thread of its own where there are enough. Rethrows the first
+// exception.
 void run_tasks(int tasks, const std::function<void(int)>& body);
 // True inside a parallel loop: a nested one runs on the calling thread.
 bool in_parallel();
 }  // namespace detail
 
-/// Calls f(begin_i, end_i) for consecutive parts of [begin, end), each at least `grain` long, on several threads.
-/// The split depends on the range, the grain and the thread count only. An exception from f reaches the caller.
+/// Calls f(begin_i, end_i) for consecutive parts of [begin, end), each at least `grain` long, on several
+/// threads. The split depends on the range, the grain and the thread count only. An exception from f reaches
+/// the caller.
 template <class F>
 void parallel_for(int64_t begin, int64_t end, int64_t grain, const F& f) {
   const int64_t n = end - begin;
@@ -28,7 +30,8 @@ void parallel_for(int64_t begin, int64_t end, int64_t grain, const F& f) {
   if (n <= grain || detail::in_parallel()) return f(begin, end);
   const int64_t tasks = std::min<int64_t>(get_num_threads(), (n + grain - 1) / grain);
   if (tasks == 1) return f(begin, end);
-  detail::run_tasks(static_cast<int>(tasks), [&](int t) { f(begin + n * t / tasks, begin + n * (t + 1) / tasks); });
+  detail::run_tasks(static_cast<int>(tasks),
+                    [&](int t) { f(begin + n * t / tasks, begin + n * (t + 1) / tasks); });
 }
 
 }  // namespace gradus

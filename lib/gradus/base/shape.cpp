@@ -42,9 +42,10 @@ Shape broadcast_shapes(const Shape& a, const Shape& b, const char* op) {
   for (int i = 0; i < n; ++i) {
     const int ia = a.size() - 1 - i, ib = b.size() - 1 - i;
     const int64_t sa = ia >= 0 ? a[ia] : 1, sb = ib >= 0 ? b[ib] : 1;
-    GRADUS_CHECK(sa == sb || sa == 1 || sb == 1, "E-SHAPE", op, ": shapes ", a, " and ", b,
-                 " do not broadcast: sizes ", sa, " and ", sb, " at dimension ", n - 1 - i, " differ and neither is 1",
-                 hint("sizes are matched from the last dimension; use unsqueeze() or transpose() to line them up"));
+    GRADUS_CHECK(
+        sa == sb || sa == 1 || sb == 1, "E-SHAPE", op, ": shapes ", a, " and ", b,
+        " do not broadcast: sizes ", sa, " and ", sb, " at dimension ", n - 1 - i, " differ and neither is 1",
+        hint("sizes are matched from the last dimension; use unsqueeze() or transpose() to line them up"));
     out[n - 1 - i] = sa == 1 ? sb : sa;
   }
   return out;
@@ -52,8 +53,8 @@ Shape broadcast_shapes(const Shape& a, const Shape& b, const char* op) {
 
 int wrap_dim(int64_t dim, int ndim, const char* op) {
   const int64_t n = std::max(ndim, 1);
-  GRADUS_CHECK(dim >= -n && dim < n, "E-DIM", op, ": dimension out of range (expected to be in range of [", -n, ", ",
-               n - 1, "], but got ", dim, ")");
+  GRADUS_CHECK(dim >= -n && dim < n, "E-DIM", op, ": dimension out of range (expected to be in range of [",
+               -n, ", ", n - 1, "], but got ", dim, ")");
   return static_cast<int>(dim < 0 ? dim + n : dim);
 }
 

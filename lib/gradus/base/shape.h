@@ -1,8 +1,9 @@
 // Sizes and strides: a small array of int64 that lives where it is declared.
 #pragma once
-#include <cstdint>
 #include <gradus/base/error.h>
 #include <gradus/base/macros.h>
+
+#include <cstdint>
 #include <initializer_list>
 #include <span>
 #include <string>
@@ -67,7 +68,8 @@ class Shape {
   }
 
  private:
-  int64_t v_[kMaxDims];  // only the first n_ are set: a shape is made for every tensor, and 64 bytes cost time
+  int64_t
+      v_[kMaxDims];  // only the first n_ are set: a shape is made for every tensor, and 64 bytes cost time
   int n_ = 0;
 };
 

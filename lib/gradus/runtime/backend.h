@@ -1,0 +1,89 @@
+// What a device is: the calls a backend implements. Everything above (caching allocator, copies, prefetch,
+// graphs) is written once against this class. To add one: a folder under backends/ and a line in its list.
+#pragma once
+#include <gradus/runtime/device.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+namespace gradus {
+
+struct Stream;
+
+namespace runtime {
+
+/// Facts about one device; 0 or "" where a device has no such thing.
+struct DeviceProperties {
+  std::string name;
+  size_t total_memory = 0;  ///< bytes
+  int multiprocessors = 0;  ///< cores on the cpu
+  int capability_major = 0, capability_minor = 0;
+};
+
+/// Free and total bytes of a device's memory.
+struct MemoryInfo {
+  size_t free = 0, total = 0;
+};
+
+/// One backend serves all devices of its type. `index` is checked by the caller (0 <= index <
+/// device_count()). Calls are safe from any thread. Failures throw gradus::Error unless a contract says
+/// otherwise.
+class Backend {
+ public:
+  virtual ~Backend() = default;
+
+  /// Devices this process can use; 0 if none, with the reason in unavailable_reason().
+  virtual int device_count() const = 0;
+  /// Why device_count() is 0; "" if it is not.
+  virtual std::string unavailable_reason() const = 0;
+  virtual DeviceProperties properties(int index) const = 0;
+  virtual MemoryInfo memory_info(int index) const = 0;
+
+  /// Device memory, aligned to 512 bytes at least; nullptr when there is not enough. Contents undefined.
+  virtual void* allocate(int index, size_t bytes) = 0;
+  /// Gives back what allocate() returned. May block until the device is idle, as cudaFree does. Never throws.
+  virtual void free(int index, void* data) noexcept = 0;
+  /// Host memory that copies can read without staging ("pinned"); plain host memory where there is no such
+  /// thing.
+  virtual void* allocate_pinned(size_t bytes) = 0;
+  virtual void free_pinned(void* data) noexcept = 0;
+
+  /// Copies bytes between this device and the host, or within the device or to a peer, in stream order.
+  /// Blocks the host exactly when the real device would: always on the cpu; for pageable memory on the
+  /// others.
+  virtual void copy(void* to, Device to_device, const void* from, Device from_device, size_t bytes,
+                    const Stream& stream) = 0;
+
+  /// Makes a stream and returns its id; id 0 is the default stream and always exists.
+  virtual int64_t create_stream(int index) = 0;
+  /// True when all work queued on the stream is done, running work included.
+  virtual bool query(const Stream& stream) = 0;
+  /// Blocks until the stream's work is done; throws the error it may have left.
+  virtual void synchronize(const Stream& stream) = 0;
+  virtual void synchronize_device(int index) = 0;
+
+  /// An event, not yet recorded.
+  virtual void* create_event(int index) = 0;
+  virtual void destroy_event(int index, void* event) noexcept = 0;
+  virtual void record(void* event, const Stream& stream) = 0;
+  /// Makes later work on `stream` wait for the event's last record(); does not block the host.
+  virtual void wait(void* event, const Stream& stream) = 0;
+  virtual bool query_event(void* event) = 0;
+  virtual void synchronize_event(void* event) = 0;
+  /// Milliseconds between two recorded and completed events.
+  virtual double elapsed_ms(void* start, void* end) = 0;
+
+  /// Runs `task(payload)` in stream order. `launch()` is its only caller; cpu kernels run at once, on the
+  /// calling thread. (A cuda kernel function launches on the stream itself.)
+  virtual void run(const Stream& stream, void (*task)(const void* payload), const void* payload,
+                   size_t bytes) = 0;
+};
+
+/// The backend of a type, or nullptr where this build has none. Defined by backends/list.cpp.
+Backend* find_backend(DeviceType type);
+/// The backend of a device; throws E-DEVICE-UNAVAILABLE with the reason, or E-DEVICE-ORDINAL for a bad index.
+Backend& backend(Device device);
+
+}  // namespace runtime
+}  // namespace gradus

@@ -1,0 +1,82 @@
+// launch(): the only way to run a kernel, on any device. Counting, observers (profiler, capture, race
+// detector) and a simulated device's checks hook in here and nowhere else.
+#pragma once
+#include <gradus/base/stats.h>
+#include <gradus/runtime/backend.h>
+#include <gradus/runtime/kernel_table.h>
+#include <gradus/runtime/observer.h>
+
+#include <tuple>
+#include <type_traits>
+
+namespace gradus {
+namespace detail {
+
+// The most operands a launch can list: four full tensor lists and a few single ones.
+inline constexpr int kMaxOperands = 5 * TensorListArg::kCapacity + 8;
+
+inline void list_operand(const TensorArg& arg, Access access, runtime::LaunchOperand* list, int& n) {
+  if (arg.present()) list[n++] = {&arg, access};
+}
+inline void list_operand(const TensorListArg& args, Access access, runtime::LaunchOperand* list, int& n) {
+  for (int i = 0; i < args.count; ++i) list_operand(args[i], access, list, n);
+}
+
+template <class Args>
+int list_operands(const Args& args, runtime::LaunchOperand* list) {
+  int n = 0;
+  std::apply([&](const auto&... o) { (list_operand(args.*(o.field), o.access, list, n), ...); },
+             Args::operands);
+  return n;
+}
+
+// What a queueing backend carries to its worker.
+template <class Args>
+struct Task {
+  KernelFn<Args> fn;
+  Stream stream;
+  Args args;
+  static void run(const void* payload) {
+    const auto& task = *static_cast<const Task*>(payload);
+    task.fn(task.args, task.stream);
+  }
+};
+
+template <class Args>
+void dispatch(KernelFn<Args> fn, const Stream& stream, const Args& args) {
+  if (stream.device.is_sim()) {
+    const Task<Args> task{fn, stream, args};
+    static_assert(std::is_trivially_copyable_v<Args>, "a queueing device copies Args byte by byte");
+    runtime::backend(stream.device).run(stream, &Task<Args>::run, &task, sizeof task);
+  } else {
+    fn(args, stream);
+  }
+}
+
+template <class Args>
+[[gnu::noinline]] void dispatch_observed(const char* name, KernelFn<Args> fn, const Stream& stream,
+                                         const Args& args) {
+  runtime::LaunchOperand operands[kMaxOperands];
+  const runtime::LaunchRecord record{name, stream, operands, list_operands(args, operands)};
+  runtime::detail::notify_begin(record);
+  dispatch(fn, stream, args);
+  runtime::detail::notify_end(record);
+}
+
+}  // namespace detail
+
+/// Runs the kernel of `table` for `dtype` on `stream`. Args is a plain struct whose
+/// `static constexpr auto operands = std::tuple{in(&Args::x), out(&Args::y)}` names every TensorArg in it.
+template <class Args>
+void launch(const KernelTable<Args>& table, DType dtype, const Stream& stream, const Args& args) {
+  static_assert(std::tuple_size_v<decltype(Args::operands)> > 0, "an Args struct lists its operands");
+  const KernelFn<Args> fn = table.get(stream.device.type(), dtype);
+  detail::count(detail::counters.launches);
+  if (runtime::detail::observer_count.load(std::memory_order_relaxed) == 0) [[likely]] {
+    detail::dispatch(fn, stream, args);
+  } else {
+    detail::dispatch_observed(table.name(), fn, stream, args);
+  }
+}
+
+}  // namespace gradus

@@ -1,0 +1,60 @@
+// Streams: queues of work on a device, each in order, different ones in none.
+#pragma once
+#include <gradus/runtime/device.h>
+
+#include <cstdint>
+
+namespace gradus {
+
+/// A queue on a device. Copying the handle does not copy the queue. The cpu runs its streams' work at once.
+struct Stream {
+  Device device;
+  int64_t id = 0;  ///< 0: the default stream
+
+  /// A new stream, as torch.cuda.Stream().
+  static Stream create(Device device);
+  bool query() const;
+  void synchronize() const;
+  friend bool operator==(const Stream&, const Stream&) = default;
+};
+
+/// The stream that operations of the calling thread go to; the default stream unless a StreamGuard is alive.
+Stream current_stream(Device device);
+
+/// Makes `stream` current for its device on this thread, as `with torch.cuda.stream(s):`.
+class StreamGuard {
+ public:
+  explicit StreamGuard(Stream stream);
+  ~StreamGuard();
+  StreamGuard(const StreamGuard&) = delete;
+  StreamGuard& operator=(const StreamGuard&) = delete;
+
+ private:
+  Stream before_;
+};
+
+/// A point in a stream, as torch.cuda.Event.
+class Event {
+ public:
+  explicit Event(Device device);
+  ~Event();
+  Event(Event&& other) noexcept;
+  Event& operator=(Event&& other) noexcept;
+
+  /// Marks the point that `stream` has reached.
+  void record(const Stream& stream);
+  void record() { record(current_stream(device_)); }
+  /// Makes later work on `stream` wait for this point; the host does not wait.
+  void wait(const Stream& stream) const;
+  /// True when the point was passed; true too if it was never recorded, as in CUDA.
+  bool query() const;
+  void synchronize() const;
+  /// Milliseconds from this event to `end`; throws E-EVENT unless both were recorded.
+  double elapsed_time(const Event& end) const;
+
+ private:
+  Device device_;
+  void* handle_;
+};
+
+}  // namespace gradus
