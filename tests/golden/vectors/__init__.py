@@ -1,0 +1,1 @@
+"""The parts of make_golden.py, one module per kind of vector."""
