@@ -1,9 +1,9 @@
 // float16 and bfloat16 as storage types: conversion to and from float, nothing else.
 // Arithmetic on them is done in float and rounded once, to nearest even, as the hardware does.
 #pragma once
+#include <gradus/base/bits.h>
 #include <gradus/base/macros.h>
 
-#include <bit>
 #include <cstdint>
 
 namespace gradus {
@@ -18,22 +18,22 @@ struct Half {
 #if defined(__CUDACC__) || !defined(__F16C__)
     return to_float(bits);
 #else
-    return static_cast<float>(std::bit_cast<_Float16>(bits));
+    return static_cast<float>(bit_cast<_Float16>(bits));
 #endif
   }
 
   static GRADUS_HD uint16_t from_float(float value) {
 #if !defined(__CUDACC__) && defined(__F16C__)
-    return std::bit_cast<uint16_t>(static_cast<_Float16>(value));
+    return bit_cast<uint16_t>(static_cast<_Float16>(value));
 #else
-    const uint32_t x = std::bit_cast<uint32_t>(value);
+    const uint32_t x = bit_cast<uint32_t>(value);
     const uint32_t sign = (x >> 16) & 0x8000u;
     const uint32_t magnitude = x & 0x7fffffffu;
     if (magnitude > 0x7f800000u) return static_cast<uint16_t>(sign | 0x7e00u | ((magnitude >> 13) & 0x3ffu));
     if (magnitude >= 0x477ff000u) return static_cast<uint16_t>(sign | 0x7c00u);  // rounds past 65504
     if (magnitude < 0x38800000u) {  // subnormal: let float addition do the rounding
-      const float rounded = std::bit_cast<float>(magnitude) + 0.5f;
-      return static_cast<uint16_t>(sign | (std::bit_cast<uint32_t>(rounded) - 0x3f000000u));
+      const float rounded = bit_cast<float>(magnitude) + 0.5f;
+      return static_cast<uint16_t>(sign | (bit_cast<uint32_t>(rounded) - 0x3f000000u));
     }
     const uint32_t odd = (magnitude >> 13) & 1u;
     return static_cast<uint16_t>(sign | ((magnitude - 0x38000000u + 0xfffu + odd) >> 13));
@@ -43,12 +43,12 @@ struct Half {
   static GRADUS_HD float to_float(uint16_t half) {
     const uint32_t sign = (half & 0x8000u) << 16;
     const uint32_t rest = (half & 0x7fffu) << 13;
-    if ((half & 0x7c00u) == 0x7c00u) return std::bit_cast<float>(sign | 0x7f800000u | (rest & 0x7fffffu));
+    if ((half & 0x7c00u) == 0x7c00u) return bit_cast<float>(sign | 0x7f800000u | (rest & 0x7fffffu));
     if ((half & 0x7c00u) == 0) {  // zero or subnormal: value = fraction * 2^-24
       const float magnitude = static_cast<float>(half & 0x3ffu) * 5.9604644775390625e-8f;
-      return std::bit_cast<float>(std::bit_cast<uint32_t>(magnitude) | sign);
+      return bit_cast<float>(bit_cast<uint32_t>(magnitude) | sign);
     }
-    return std::bit_cast<float>(sign | (rest + 0x38000000u));
+    return bit_cast<float>(sign | (rest + 0x38000000u));
   }
 };
 
@@ -58,12 +58,12 @@ struct BFloat16 {
 
   BFloat16() = default;
   GRADUS_HD explicit(false) BFloat16(float value) {
-    const uint32_t x = std::bit_cast<uint32_t>(value);
+    const uint32_t x = bit_cast<uint32_t>(value);
     const uint32_t rounded = (x + 0x7fffu + ((x >> 16) & 1u)) >> 16;
     bits = static_cast<uint16_t>(value != value ? ((x >> 16) | 0x40u) : rounded);  // keep NaN a NaN
   }
   GRADUS_HD explicit(false) operator float() const {
-    return std::bit_cast<float>(static_cast<uint32_t>(bits) << 16);
+    return bit_cast<float>(static_cast<uint32_t>(bits) << 16);
   }
 };
 
