@@ -1,0 +1,13 @@
+# Installs a build into a scratch folder, then configures, builds and runs tests/install/ against it.
+# Run as: cmake -DBUILD=<build folder> -DDIR=<scratch folder> -DCXX=<compiler> -P install_test.cmake
+
+function(run)
+  execute_process(COMMAND ${ARGN} COMMAND_ECHO STDOUT COMMAND_ERROR_IS_FATAL ANY)
+endfunction()
+
+file(REMOVE_RECURSE ${DIR})
+run(${CMAKE_COMMAND} --install ${BUILD} --prefix ${DIR}/prefix)
+run(${CMAKE_COMMAND} -S ${CMAKE_CURRENT_LIST_DIR}/install -B ${DIR}/build -G Ninja
+  -DCMAKE_BUILD_TYPE=Release -DCMAKE_CXX_COMPILER=${CXX} -DCMAKE_PREFIX_PATH=${DIR}/prefix)
+run(${CMAKE_COMMAND} --build ${DIR}/build)
+run(${DIR}/build/consumer)
