@@ -7,15 +7,15 @@
 namespace gradus {
 namespace {
 
-std::string place(std::source_location where) {
-  std::string_view file = where.file_name();
+std::string place(SourceLocation where) {
+  std::string_view file = where.file;
   if (auto slash = file.rfind('/'); slash != file.npos) file.remove_prefix(slash + 1);
-  return str(file, ":", where.line());
+  return str(file, ":", where.line);
 }
 
 }  // namespace
 
-Error::Error(std::string code, const std::string& message, std::string hint, std::source_location where)
+Error::Error(std::string code, const std::string& message, std::string hint, SourceLocation where)
     : std::runtime_error(hint.empty() ? message : message + "\n  hint: " + hint),
       code_(std::move(code)),
       hint_(std::move(hint)),
@@ -37,11 +37,12 @@ void append_number(std::string& out, T value) {
 void append(std::string& out, std::string_view text) { out.append(text); }
 void append(std::string& out, bool value) { out.append(value ? "true" : "false"); }
 void append(std::string& out, char value) { out.push_back(value); }
+void append(std::string& out, float value) { append_number(out, value); }
 void append(std::string& out, double value) { append_number(out, value); }
 void append_signed(std::string& out, int64_t value) { append_number(out, value); }
 void append_unsigned(std::string& out, uint64_t value) { append_number(out, value); }
 
-void throw_error(const char* code, MessageParts parts, std::source_location where) {
+void throw_error(const char* code, MessageParts parts, SourceLocation where) {
   throw Error(code, parts.text, std::move(parts.hint), where);
 }
 

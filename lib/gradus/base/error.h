@@ -6,17 +6,25 @@
 #pragma once
 #include <concepts>
 #include <cstdint>
-#include <source_location>
 #include <stdexcept>
 #include <string>
 #include <string_view>
 
 namespace gradus {
 
+/// Where in the source: a std::source_location, which clang 14 cannot compile.
+struct SourceLocation {
+  const char* file;
+  int line;
+  static constexpr SourceLocation current(const char* file = __builtin_FILE(), int line = __builtin_LINE()) {
+    return {file, line};
+  }
+};
+
 /// What every Gradus call throws.
 class Error : public std::runtime_error {
  public:
-  Error(std::string code, const std::string& message, std::string hint, std::source_location where);
+  Error(std::string code, const std::string& message, std::string hint, SourceLocation where);
 
   /// Stable identifier such as "E-SHAPE"; tests and tools match on it, never on the text.
   const std::string& code() const { return code_; }
@@ -40,12 +48,12 @@ namespace detail {
 void append(std::string& out, std::string_view text);
 void append(std::string& out, bool value);
 void append(std::string& out, char value);
+void append(std::string& out, float value);
 void append(std::string& out, double value);
 void append_signed(std::string& out, int64_t value);
 void append_unsigned(std::string& out, uint64_t value);
 inline void append(std::string& out, const char* text) { append(out, std::string_view(text)); }
 inline void append(std::string& out, const std::string& text) { append(out, std::string_view(text)); }
-inline void append(std::string& out, float value) { append(out, static_cast<double>(value)); }
 template <std::signed_integral T>
 void append(std::string& out, T value) {
   append_signed(out, value);
@@ -70,10 +78,10 @@ struct MessageParts {
   }
 };
 
-[[noreturn]] void throw_error(const char* code, MessageParts parts, std::source_location where);
+[[noreturn]] void throw_error(const char* code, MessageParts parts, SourceLocation where);
 
 template <class... Parts>
-[[noreturn, gnu::cold, gnu::noinline]] void fail(std::source_location where, const char* code,
+[[noreturn, gnu::cold, gnu::noinline]] void fail(SourceLocation where, const char* code,
                                                  const Parts&... parts) {
   MessageParts message;
   (message.add(parts), ...);
@@ -100,20 +108,20 @@ Hint hint(const Parts&... parts) {
 
 /// Throws gradus::Error for a mistake of the caller. Parts are text, numbers, shapes, dtypes, devices, and
 /// hint(…).
-#define GRADUS_CHECK(cond, code, ...)                                             \
-  do {                                                                            \
-    if (!(cond)) [[unlikely]]                                                     \
-      ::gradus::detail::fail(std::source_location::current(), code, __VA_ARGS__); \
+#define GRADUS_CHECK(cond, code, ...)                                                 \
+  do {                                                                                \
+    if (!(cond)) [[unlikely]]                                                         \
+      ::gradus::detail::fail(::gradus::SourceLocation::current(), code, __VA_ARGS__); \
   } while (false)
 
 /// Throws gradus::Error unconditionally.
-#define GRADUS_FAIL(code, ...) ::gradus::detail::fail(std::source_location::current(), code, __VA_ARGS__)
+#define GRADUS_FAIL(code, ...) ::gradus::detail::fail(::gradus::SourceLocation::current(), code, __VA_ARGS__)
 
 /// Throws gradus::Error (E-INTERNAL) for a mistake of ours.
 #define GRADUS_ASSERT(cond, ...)                                                           \
   do {                                                                                     \
     if (!(cond)) [[unlikely]]                                                              \
-      ::gradus::detail::fail(std::source_location::current(), "E-INTERNAL",                \
+      ::gradus::detail::fail(::gradus::SourceLocation::current(), "E-INTERNAL",            \
                              "internal: `" #cond "` does not hold. ", ##__VA_ARGS__,       \
                              ::gradus::hint("this is a bug in Gradus; please report it")); \
   } while (false)

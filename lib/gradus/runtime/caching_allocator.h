@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string>
 
 namespace gradus::runtime {
 
@@ -48,5 +49,7 @@ int64_t max_memory_reserved(Device device = {});
 void reset_peak_memory_stats(Device device = {});
 /// Gives wholly unused segments back to the device; live tensors stay.
 void empty_cache(Device device = {});
+/// The figures of memory_stats() as a line of text.
+std::string memory_summary(Device device = {});
 
 }  // namespace gradus

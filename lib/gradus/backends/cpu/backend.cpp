@@ -42,6 +42,7 @@ class CpuBackend : public Backend {
 
   void* allocate(int, size_t bytes) override {
     constexpr size_t kHugePage = size_t{2} << 20;
+    if (bytes > memory_info(0).total) return nullptr;  // Linux would promise it, and kill us when we use it
     void* data = std::aligned_alloc(kHugePage, (bytes + kHugePage - 1) / kHugePage * kHugePage);
     if (data) madvise(data, bytes, MADV_HUGEPAGE);  // page faults on fresh 25 MB blocks cost milliseconds
     return data;
@@ -85,8 +86,8 @@ class CpuBackend : public Backend {
 }  // namespace
 
 Backend& cpu_backend() {
-  static CpuBackend backend;
-  return backend;
+  static Backend* backend = new CpuBackend;  // never destroyed: tensors may outlive static objects
+  return *backend;
 }
 
 }  // namespace gradus::runtime
