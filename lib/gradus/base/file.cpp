@@ -1,5 +1,5 @@
 #include <fcntl.h>
-#include <gradus/io/file.h>
+#include <gradus/base/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -9,7 +9,7 @@
 #include <system_error>
 #include <utility>
 
-namespace gradus::io {
+namespace gradus {
 namespace {
 
 [[noreturn]] void fail_with_errno(const std::string& path, const char* action) {
@@ -168,4 +168,4 @@ void write_atomically(const std::string& path, const std::function<void(OutputFi
   sync_directory_of(target);
 }
 
-}  // namespace gradus::io
+}  // namespace gradus

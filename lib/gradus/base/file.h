@@ -8,7 +8,7 @@
 #include <string>
 #include <string_view>
 
-namespace gradus::io {
+namespace gradus {
 
 /// A regular file opened for reading. It is read, not mapped: a mapped file that another process shortens
 /// kills the program with SIGBUS.
@@ -61,4 +61,4 @@ class OutputFile {
 /// A device or pipe (such as /dev/stdout) is written in place. Throws E-FILE.
 void write_atomically(const std::string& path, const std::function<void(OutputFile&)>& writer);
 
-}  // namespace gradus::io
+}  // namespace gradus
