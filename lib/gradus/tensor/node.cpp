@@ -1,0 +1,144 @@
+#include <gradus/tensor/node.h>
+
+#include <atomic>
+
+namespace gradus {
+namespace {
+
+std::atomic<int64_t> live{0};
+thread_local uint64_t next_sequence = 1;
+
+}  // namespace
+
+detail::TensorImpl::TensorImpl() = default;
+detail::TensorImpl::~TensorImpl() = default;
+
+SavedTensor::SavedTensor(const Tensor& tensor, bool is_output)
+    : tensor_(is_output ? tensor.detach() : tensor),
+      version_(tensor.version()),
+      is_output_(is_output),
+      output_nr_(tensor.impl()->output_nr) {}
+
+Tensor SavedTensor::unpack(const Node* node) const {
+  GRADUS_CHECK(tensor_.version() == version_, "E-INPLACE", node->name(),
+               ": one of the variables needed for gradient computation has been modified by an inplace "
+               "operation: the ",
+               is_output_ ? "output" : "input", " of shape ", tensor_.sizes(), " is at version ",
+               tensor_.version(), ", expected version ", version_,
+               hint("use the out-of-place operation, or clone() the tensor before changing it"));
+  if (!is_output_) return tensor_;
+  Tensor output = tensor_.detach();
+  output.impl()->grad_fn = Intrusive<Node>(const_cast<Node*>(node));
+  output.impl()->output_nr = output_nr_;
+  return output;
+}
+
+Node::Node() : sequence_(next_sequence++) { live.fetch_add(1, std::memory_order_relaxed); }
+Node::Node(Leaf) : sequence_(0) { live.fetch_add(1, std::memory_order_relaxed); }
+Node::~Node() { live.fetch_sub(1, std::memory_order_relaxed); }
+int64_t Node::live_count() { return live.load(std::memory_order_relaxed); }
+
+void Node::release_saved() {
+  saved_.clear();
+  released_ = true;
+}
+
+Node& Node::save(const Tensor& tensor) {
+  if (!tensor.defined()) {
+    saved_.emplace_back();
+  } else {
+    saved_.emplace_back(tensor, tensor.impl()->grad_fn.get() == this);
+  }
+  return *this;
+}
+
+Tensor Node::saved(size_t i) const {
+  GRADUS_CHECK(
+      !released_, "E-GRAPH-FREED", name(),
+      ": Trying to backward through the graph a second time: its saved values have already been freed",
+      hint("pass retain_graph=true to the first backward()"));
+  return saved_[i].unpack(this);
+}
+
+void Node::add_hook(uint32_t output, Hook hook) {
+  if (!hooks_) hooks_ = std::make_unique<std::vector<std::pair<uint32_t, Hook>>>();
+  hooks_->emplace_back(output, std::move(hook));
+}
+
+void Node::run_hooks(TensorList& grads) const {
+  if (!hooks_) return;
+  for (const auto& [output, hook] : *hooks_) {
+    if (!grads[output].defined()) continue;
+    if (Tensor replaced = hook(grads[output]); replaced.defined()) grads[output] = std::move(replaced);
+  }
+}
+
+// A long chain freed by recursion overflows the stack. So the outermost release() on a thread frees in a
+// loop, and the ones it sets off only add to the list.
+void release(Node* node) {
+  thread_local std::vector<Node*>* pending = nullptr;
+  if (pending) {
+    pending->push_back(node);
+    return;
+  }
+  std::vector<Node*> list;
+  pending = &list;
+  delete node;
+  while (!list.empty()) {
+    Node* next = list.back();
+    list.pop_back();
+    delete next;
+  }
+  pending = nullptr;
+}
+
+AccumulateGrad::AccumulateGrad(const Tensor& leaf)
+    : Node(Leaf{}), sizes(leaf.sizes()), strides(leaf.strides()) {}
+
+Edge gradient_edge(const Tensor& tensor) {
+  if (!tensor.defined()) return {};
+  auto* impl = tensor.impl();
+  if (impl->base) {
+    const bool base_in_graph = impl->base->grad_fn || impl->base->requires_grad;
+    GRADUS_CHECK(!base_in_graph || impl->view_version == tensor.version(), "E-INPLACE",
+                 "autograd: a view of shape ", tensor.sizes(),
+                 " is used after its base was changed in place (version ", tensor.version(),
+                 ", the view was made at ", impl->view_version, ")",
+                 hint("make the view again after the in-place operation"));
+  }
+  if (impl->grad_fn) return {impl->grad_fn, impl->output_nr};
+  if (!impl->requires_grad) return {};
+  return {impl->leaf, 0};
+}
+
+void Recorder::connect(Node& node, std::span<const Tensor> inputs) {
+  node.edges_.reserve(inputs.size());
+  for (const Tensor& t : inputs) node.edges_.push_back(gradient_edge(t));
+}
+
+void Recorder::own(Intrusive<Node> node, Tensor& output, uint32_t number) {
+  auto* impl = output.impl();
+  impl->grad_fn = std::move(node);
+  impl->output_nr = number;
+}
+
+void check_inplace(const Tensor& self, const char* op, std::span<const Tensor> others) {
+  auto* impl = self.impl();
+  if (!detail::grad_enabled) return;
+  GRADUS_CHECK(!impl->requires_grad, "E-INPLACE", op,
+               ": a leaf Variable that requires grad is being used in an in-place operation; its shape is ",
+               self.sizes(), hint("do it inside a NoGradGuard, or use the out-of-place operation"));
+  if (!impl->base) return;
+  const auto* base = impl->base.get();
+  GRADUS_CHECK(
+      !base->requires_grad, "E-INPLACE", op,
+      ": a view of a leaf Variable that requires grad is being used in an in-place operation; the view's "
+      "shape is ",
+      self.sizes(), hint("do it inside a NoGradGuard, or use the out-of-place operation"));
+  GRADUS_CHECK(!base->grad_fn && !impl->grad_fn && !wants_grad(others), "E-INPLACE", op,
+               ": an in-place operation on a view of shape ", self.sizes(), " of a tensor of shape ",
+               base->sizes, " that is part of a graph is not supported",
+               hint("build the result out of place, for example with where(), cat() or stack()"));
+}
+
+}  // namespace gradus

@@ -1,0 +1,112 @@
+#include <gradus/tensor/grad_mode.h>
+#include <gradus/tensor/node.h>
+#include <gradus/tensor/views.h>
+
+#include <algorithm>
+#include <array>
+
+namespace gradus {
+namespace detail {
+
+// A dimension of size 1 may have any stride.
+bool has_strides(const Shape& sizes, const Shape& strides, const Shape& wanted) {
+  for (int i = 0; i < sizes.size(); ++i) {
+    if (sizes[i] == 0) return true;
+    if (sizes[i] != 1 && strides[i] != wanted[i]) return false;
+  }
+  return true;
+}
+
+static Tensor make_tensor(Intrusive<Storage> storage, const Shape& sizes, const Shape& strides,
+                          int64_t offset, DType dtype, bool contiguous) {
+  Intrusive<TensorImpl> impl(new TensorImpl);
+  impl->storage = std::move(storage);
+  impl->sizes = sizes;
+  impl->strides = strides;
+  impl->offset = offset;
+  impl->dtype = dtype;
+  impl->contiguous = contiguous;
+  impl->inference = inference_enabled;
+  return Tensor(std::move(impl));
+}
+
+Tensor make_view(const Tensor& base, const Shape& sizes, const Shape& strides, int64_t offset) {
+  Tensor view = make_tensor(base.impl()->storage, sizes, strides, offset, base.dtype(),
+                            has_strides(sizes, strides, contiguous_strides(sizes)));
+  auto* impl = view.impl();
+  impl->base = base.impl()->base ? base.impl()->base : base.handle();
+  impl->view_version = base.version();
+  return view;
+}
+
+}  // namespace detail
+
+Tensor empty(const Shape& sizes, DType dtype, Device device) {
+  const int64_t bytes = checked_bytes(sizes, element_size(dtype), "empty");
+  return detail::make_tensor(Intrusive<Storage>(new Storage(static_cast<size_t>(bytes), device)), sizes,
+                             contiguous_strides(sizes), 0, dtype, true);
+}
+
+Tensor empty(const Shape& sizes, const TensorOptions& options) {
+  Tensor t = options.memory_format == MemoryFormat::channels_last
+                 ? empty_strided(sizes, channels_last_strides(sizes), options.dtype, options.device)
+                 : empty(sizes, options.dtype, options.device);
+  if (options.requires_grad) t.requires_grad_();
+  return t;
+}
+
+Tensor empty_strided(const Shape& sizes, const Shape& strides, DType dtype, Device device) {
+  const int64_t bytes = checked_bytes(sizes, element_size(dtype), "empty");
+  return detail::make_tensor(Intrusive<Storage>(new Storage(static_cast<size_t>(bytes), device)), sizes,
+                             strides, 0, dtype,
+                             detail::has_strides(sizes, strides, contiguous_strides(sizes)));
+}
+
+Tensor empty_like(const Tensor& like, DType dtype) {
+  if (like.is_contiguous() || !like.is_dense()) return empty(like.sizes(), dtype, like.device());
+  return empty_strided(like.sizes(), like.strides(), dtype, like.device());
+}
+Tensor empty_like(const Tensor& like) { return empty_like(like, like.dtype()); }
+
+Tensor from_blob(void* data, const Shape& sizes, DType dtype, std::function<void(void*)> deleter) {
+  const int64_t bytes = checked_bytes(sizes, element_size(dtype), "from_blob");
+  return detail::make_tensor(
+      Intrusive<Storage>(new Storage(data, static_cast<size_t>(bytes), Device(), std::move(deleter))), sizes,
+      contiguous_strides(sizes), 0, dtype, true);
+}
+
+bool Tensor::is_contiguous(MemoryFormat format) const {
+  if (format == MemoryFormat::contiguous) return impl_->contiguous;
+  return dim() == 4 && detail::has_strides(sizes(), strides(), channels_last_strides(sizes()));
+}
+
+bool Tensor::is_dense() const {
+  if (impl_->contiguous) return true;
+  std::array<int, kMaxDims> order;
+  int n = 0;
+  for (int i = 0; i < dim(); ++i) {
+    if (sizes()[i] == 0) return true;
+    if (sizes()[i] != 1) order[n++] = i;
+  }
+  std::sort(order.begin(), order.begin() + n, [&](int a, int b) { return strides()[a] < strides()[b]; });
+  int64_t step = 1;
+  for (int i = 0; i < n; ++i) {
+    if (strides()[order[i]] != step) return false;
+    step *= sizes()[order[i]];
+  }
+  return true;
+}
+
+MemoryFormat Tensor::suggest_memory_format() const {
+  return !impl_->contiguous && is_contiguous(MemoryFormat::channels_last) ? MemoryFormat::channels_last
+                                                                          : MemoryFormat::contiguous;
+}
+
+Tensor Tensor::detach() const {
+  Tensor t =
+      detail::make_tensor(impl_->storage, sizes(), strides(), impl_->offset, dtype(), impl_->contiguous);
+  t.impl()->inference = impl_->inference;
+  return t;
+}
+
+}  // namespace gradus
