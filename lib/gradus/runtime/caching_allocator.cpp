@@ -12,32 +12,35 @@ namespace {
 constexpr int kMaxIndices = 128;  // what Device can hold
 
 // Never destroyed: static tensors may be freed after everything else at the end of the process.
-std::atomic<DeviceCache*> caches[kDeviceTypeCount][kMaxIndices];
+std::atomic<DeviceCache*> caches[kMemoryKindCount][kDeviceTypeCount][kMaxIndices];
 
-std::atomic<DeviceCache*>& slot(Device device) {
-  return caches[static_cast<int>(device.type())][device.index()];
+std::atomic<DeviceCache*>& slot(Device device, MemoryKind kind) {
+  return caches[static_cast<int>(kind)][static_cast<int>(device.type())][device.index()];
 }
 
-[[gnu::noinline]] DeviceCache& make_cache(Device device) {
+// The cache, or nullptr: questions about a device that was never used make no context on it.
+DeviceCache* find_cache(Device device) {
+  return slot(device, MemoryKind::device).load(std::memory_order_acquire);
+}
+
+[[gnu::noinline]] DeviceCache& make_cache(Device device, MemoryKind kind) {
   static std::mutex mutex;
   std::lock_guard lock(mutex);
-  DeviceCache* cache = slot(device).load(std::memory_order_relaxed);
-  if (!cache) {
-    cache = new DeviceCache(backend(device), device);
-    slot(device).store(cache, std::memory_order_release);
-  }
-  return *cache;
-}
-
-DeviceCache& cache_of(Device device) {
-  DeviceCache* cache = slot(device).load(std::memory_order_acquire);
-  return cache ? *cache : make_cache(device);
+  std::atomic<DeviceCache*>& cache = slot(device, kind);
+  if (!cache.load(std::memory_order_relaxed))
+    cache.store(new DeviceCache(backend(device), device, kind), std::memory_order_release);
+  return *cache.load(std::memory_order_relaxed);
 }
 
 }  // namespace
 
+DeviceCache& device_cache(Device device, MemoryKind kind) {
+  DeviceCache* cache = slot(device, kind).load(std::memory_order_acquire);
+  return cache ? *cache : make_cache(device, kind);
+}
+
 Allocation allocate_memory(size_t bytes, const Stream& stream) {
-  return cache_of(stream.device).allocate(bytes, stream.id);
+  return device_cache(stream.device).allocate(bytes, stream.id);
 }
 
 void free_memory(const Allocation& allocation) noexcept {
@@ -50,9 +53,8 @@ void record_stream(const Allocation& allocation, const Stream& stream) {
 
 }  // namespace runtime
 
-// Questions about a device that was never used make no cache, and so no context on it.
 MemoryStats memory_stats(Device device) {
-  runtime::DeviceCache* cache = runtime::slot(device).load(std::memory_order_acquire);
+  runtime::DeviceCache* cache = runtime::find_cache(device);
   return cache ? cache->stats() : MemoryStats{};
 }
 int64_t memory_allocated(Device device) { return memory_stats(device).allocated; }
@@ -61,10 +63,10 @@ int64_t max_memory_allocated(Device device) { return memory_stats(device).max_al
 int64_t max_memory_reserved(Device device) { return memory_stats(device).max_reserved; }
 
 void reset_peak_memory_stats(Device device) {
-  if (auto* cache = runtime::slot(device).load(std::memory_order_acquire)) cache->reset_peak_stats();
+  if (auto* cache = runtime::find_cache(device)) cache->reset_peak_stats();
 }
 void empty_cache(Device device) {
-  if (auto* cache = runtime::slot(device).load(std::memory_order_acquire)) cache->empty_cache();
+  if (auto* cache = runtime::find_cache(device)) cache->empty_cache();
 }
 
 std::string memory_summary(Device device) {

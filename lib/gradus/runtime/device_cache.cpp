@@ -110,6 +110,8 @@ void DeviceCache::free(Block* block) noexcept {
 
 void DeviceCache::record_stream(Block* block, const Stream& stream) {
   std::lock_guard lock(mutex_);
+  GRADUS_CHECK(stream.device == device_, "E-DEVICE-MISMATCH", "record_stream: the memory is on ", device_,
+               ", the stream on ", stream.device);
   if (kind_ == MemoryKind::device && stream.id == block->pool->stream) return;
   if (std::find(block->users.begin(), block->users.end(), stream) == block->users.end())
     block->users.push_back(stream);
@@ -271,7 +273,8 @@ size_t DeviceCache::largest_free_block() const {
 void DeviceCache::fail_out_of_memory(size_t bytes) {
   ++stats_.ooms;
   const auto tried = static_cast<int64_t>(bytes);
-  const MemoryInfo info = backend_.memory_info(device_.index());
+  const bool pinned = kind_ == MemoryKind::pinned;
+  const MemoryInfo info = pinned ? backend(Device()).memory_info(0) : backend_.memory_info(device_.index());
   const auto capacity = static_cast<int64_t>(info.total), free = static_cast<int64_t>(info.free);
   const int64_t unallocated = stats_.reserved - stats_.allocated;
   const int64_t others = std::max<int64_t>(0, capacity - free - stats_.reserved);
@@ -283,10 +286,10 @@ void DeviceCache::fail_out_of_memory(size_t bytes) {
   } else if (others >= tried) {
     remedy = "other programs hold much of the device: end them or choose another device";
   }
-  GRADUS_FAIL("E-OUT-OF-MEMORY", "allocate: ", device_,
-              kind_ == MemoryKind::pinned ? " pinned host memory" : "", " out of memory. Tried to allocate ",
-              format_bytes(tried), "; the device has a total capacity of ", format_bytes(capacity),
-              " of which ", format_bytes(free), " is free. ", format_bytes(stats_.allocated),
+  GRADUS_FAIL("E-OUT-OF-MEMORY", "allocate: ", device_, pinned ? " pinned host memory" : "",
+              " out of memory. Tried to allocate ", format_bytes(tried),
+              "; the device has a total capacity of ", format_bytes(capacity), " of which ",
+              format_bytes(free), " is free. ", format_bytes(stats_.allocated),
               " is allocated by live tensors, ", format_bytes(unallocated),
               " is reserved but unallocated; the largest free block is ",
               format_bytes(static_cast<int64_t>(largest_free_block())), ".", hint(remedy));

@@ -11,8 +11,9 @@
 
 namespace gradus::runtime {
 
-/// What a DeviceCache hands out.
+/// What a DeviceCache hands out: memory of the device, or host memory pinned for it.
 enum class MemoryKind : uint8_t { device, pinned };
+inline constexpr int kMemoryKindCount = 2;
 
 /// A caching allocator. Thread-safe; calls the backend under its lock. Its memory is not given back when it
 /// is destroyed: call empty_cache() first.
@@ -74,5 +75,8 @@ class DeviceCache {
   BlockRecords records_;
   MemoryStats stats_;
 };
+
+/// The process's cache for a device, made on the first call; throws as backend() where there is no device.
+DeviceCache& device_cache(Device device, MemoryKind kind = MemoryKind::device);
 
 }  // namespace gradus::runtime
