@@ -5,6 +5,7 @@
 #include <exception>
 #include <mutex>
 #include <thread>
+#include <utility>
 #include <vector>
 #ifndef GRADUS_STD_THREADS
 #include <omp.h>
@@ -98,6 +99,20 @@ void set_num_threads(int n) {
 }
 
 bool detail::in_parallel() { return inside; }
+
+SerialGuard::SerialGuard() : inside_before_(std::exchange(inside, true)) {
+#ifndef GRADUS_STD_THREADS
+  threads_before_ = omp_get_max_threads();
+  omp_set_num_threads(1);  // of this thread only
+#endif
+}
+
+SerialGuard::~SerialGuard() {
+  inside = inside_before_;
+#ifndef GRADUS_STD_THREADS
+  omp_set_num_threads(threads_before_);
+#endif
+}
 
 void detail::run_tasks(int tasks, const std::function<void(int)>& body) {
   FirstError error;

@@ -34,4 +34,18 @@ void parallel_for(int64_t begin, int64_t end, int64_t grain, const F& f) {
                     [&](int t) { f(begin + n * t / tasks, begin + n * (t + 1) / tasks); });
 }
 
+/// While one lives, this thread's parallel loops (oneDNN's too) run on this thread alone. For worker threads,
+/// each of which would start as many threads as there are cores.
+class SerialGuard {
+ public:
+  SerialGuard();
+  ~SerialGuard();
+  SerialGuard(const SerialGuard&) = delete;
+  SerialGuard& operator=(const SerialGuard&) = delete;
+
+ private:
+  bool inside_before_;
+  int threads_before_ = 1;
+};
+
 }  // namespace gradus
