@@ -1,0 +1,77 @@
+"""./gradus: the command line."""
+import argparse
+import pathlib
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+from driver import bench, doctor, lessons, tests  # noqa: E402
+from driver.shell import Failure  # noqa: E402
+
+EPILOG = """a first day:
+  ./gradus learn --quick      sets up, builds and runs the lessons, in minutes
+  ./gradus test               sets up, builds and runs the tests"""
+
+
+def parser():
+    top = argparse.ArgumentParser(prog="./gradus", epilog=EPILOG, allow_abbrev=False,
+                                  formatter_class=argparse.RawDescriptionHelpFormatter,
+                                  description="Sets up, builds, teaches, tests and measures Gradus.")
+    top.add_argument("--version", action="version", version=doctor.version())
+    commands = top.add_subparsers(dest="command", metavar="command", required=True)
+
+    def command(name, function, text):
+        added = commands.add_parser(name, help=text, description=text, allow_abbrev=False)
+        added.set_defaults(run=function)
+        return added
+
+    learn = command("learn", lessons.learn, "set up, build and run the lessons; arguments after -- go to them")
+    learn.add_argument("lessons", nargs="*", metavar="NN", help="lessons such as 3 or 03 (default: all)")
+    learn.add_argument("--device", default="auto", help="auto, cpu, sim, cuda or cuda:N (default: auto)")
+    learn.add_argument("--quick", action="store_true", help="less data and fewer epochs")
+    learn.add_argument("--cuda", action="store_true", help="build for CUDA even where no driver is loaded")
+
+    test = command("test", tests.test, "set up, build and run the tests")
+    test.add_argument("-L", "--label", help="only tests with this label: unit, install, lesson03, ops, …")
+    test.add_argument("--sanitizers", action="store_true", help="under AddressSanitizer and ThreadSanitizer")
+
+    measure = command("bench", bench.bench, "run the lessons' benchmarks; JSON goes to results/")
+    measure.add_argument("lessons", nargs="*", metavar="NN", help="lessons such as 3 or 03 (default: all)")
+    measure.add_argument("--quick", action="store_true", help="one brief pass")
+
+    setup = command("setup", doctor.setup, "install what learn and test need")
+    setup.add_argument("--dev", action="store_true", help="also clang, clang-format, clang-tidy, ccache")
+    setup.add_argument("--report", action="store_true", help="also what plots and reports need")
+    setup.add_argument("--cuda", action="store_true", help="also a CUDA toolkit, in build/, without root")
+
+    command("doctor", doctor.doctor, "say what was found, what is missing and what to do")
+    command("clean", doctor.clean, "remove build/")
+    return top
+
+
+def parse(arguments):
+    """Options of a command line; what follows -- becomes options.rest."""
+    split = arguments.index("--") if "--" in arguments else len(arguments)
+    top = parser()
+    options = top.parse_args(arguments[:split])
+    options.rest = arguments[split + 1:]
+    if options.rest and options.command != "learn":
+        top.error(f"{options.command} takes no arguments after --")
+    if options.command == "test":
+        tests.check_label(options.label, options.sanitizers)
+    return options
+
+
+def main(arguments=None):
+    try:
+        options = parse(sys.argv[1:] if arguments is None else arguments)
+        return options.run(options)
+    except Failure as failure:
+        print(f"./gradus: {failure}", file=sys.stderr)
+        return failure.status
+    except KeyboardInterrupt:
+        print("\n./gradus: stopped", file=sys.stderr)
+        return 130
+
+
+if __name__ == "__main__":
+    sys.exit(main())
