@@ -1,0 +1,48 @@
+// What most ops need to check and to allocate.
+#pragma once
+#include <gradus/base/log.h>
+#include <gradus/runtime/launch.h>
+#include <gradus/tensor/node.h>
+#include <gradus/tensor/views.h>
+
+#include <initializer_list>
+
+namespace gradus::ops {
+
+/// A tensor argument and its name, for error texts.
+struct NamedTensor {
+  const char* name;
+  const Tensor& tensor;
+};
+
+[[noreturn]] void refuse_devices(const char* op, std::initializer_list<NamedTensor> tensors);
+
+/// Throws E-DEVICE-MISMATCH, naming every operand and its device, unless all defined ones are on one device.
+inline void check_same_device(const char* op, std::initializer_list<NamedTensor> tensors) {
+  const Tensor* first = nullptr;
+  for (const NamedTensor& t : tensors) {
+    if (!t.tensor.defined()) continue;
+    if (!first) first = &t.tensor;
+    if (t.tensor.device() != first->device()) [[unlikely]]
+      refuse_devices(op, tensors);
+  }
+}
+
+/// The dtype of an operation on two tensors, by PyTorch's rule: a 0-dim tensor does not widen a dimensioned
+/// one of the same category.
+DType result_type(const Tensor& a, const Tensor& b);
+
+/// An output of the broadcast shape, laid out like the operand that has that shape.
+Tensor binary_output(const Tensor& a, const Tensor& b, DType dtype, const char* op);
+
+/// Makes `self` the tensor `result` in place: takes its values and its history. What an in-place operation
+/// does where a gradient is wanted; `others` are the operation's other tensor inputs.
+Tensor& assign(Tensor& self, const Tensor& result, const char* op, std::span<const Tensor> others = {});
+
+/// `t`, or a copy of it if writing `self` element by element would change elements of `t` before they are
+/// read (x.add_(x.t())).
+Tensor separate_from(const Tensor& t, const Tensor& self);
+
+inline Stream stream_of(const Tensor& t) { return current_stream(t.device()); }
+
+}  // namespace gradus::ops
