@@ -17,7 +17,7 @@
 #include <gradus/runtime/device_cache.h>
 
 #include <algorithm>
-#include <utility>
+#include <limits>
 
 #if defined(__SANITIZE_ADDRESS__)
 #define GRADUS_POISON 1
@@ -272,7 +272,7 @@ size_t DeviceCache::largest_free_block() const {
 
 void DeviceCache::fail_out_of_memory(size_t bytes) {
   ++stats_.ooms;
-  const auto tried = static_cast<int64_t>(bytes);
+  const auto tried = static_cast<int64_t>(std::min<size_t>(bytes, std::numeric_limits<int64_t>::max()));
   const bool pinned = kind_ == MemoryKind::pinned;
   const MemoryInfo info = pinned ? backend(Device()).memory_info(0) : backend_.memory_info(device_.index());
   const auto capacity = static_cast<int64_t>(info.total), free = static_cast<int64_t>(info.free);
