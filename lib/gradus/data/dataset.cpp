@@ -129,7 +129,7 @@ std::vector<std::shared_ptr<Subset>> random_split(std::shared_ptr<const Dataset>
   GRADUS_CHECK(sum == dataset->size(), "E-ARG", "random_split: the lengths add up to ", sum,
                ", but the dataset has ", dataset->size(), " samples");
   Generator generator(seed);
-  const std::vector<int64_t> order = randperm(sum, generator);
+  const std::vector<int64_t> order = random_permutation(sum, generator);
   std::vector<std::shared_ptr<Subset>> parts;
   auto begin = order.begin();
   for (int64_t length : lengths) {

@@ -13,7 +13,7 @@ constexpr uint64_t kStreamTag = 0x73687566666C6572;
 std::vector<int64_t> shuffled(int64_t n, uint64_t seed, int64_t epoch) {
   Generator generator(seed ^ kStreamTag);
   generator.reserve(static_cast<uint64_t>(epoch));
-  return randperm(n, generator);
+  return random_permutation(n, generator);
 }
 
 }  // namespace
