@@ -25,6 +25,10 @@ endif()
 message(STATUS "CUDA code: ${GRADUS_HAVE_CUDA}")
 
 if(GRADUS_HAVE_CUDA)
+  if(NOT CMAKE_CUDA20_STANDARD_COMPILE_OPTION)  # CMake 3.25 knows nvcc up to C++17
+    set(CMAKE_CUDA20_STANDARD_COMPILE_OPTION "-std=c++20")
+    set(CMAKE_CUDA20_EXTENSION_COMPILE_OPTION "-std=c++20")
+  endif()
   set(CMAKE_CUDA_STANDARD 20)
   set(CMAKE_CUDA_STANDARD_REQUIRED ON)
   # The CPU's flags in nvcc's words.
