@@ -120,10 +120,10 @@ TEST(Generator, RefusesAStateOfAnotherLength) {
 
 TEST(Generator, ManualSeedStartsAnewAndSeedIsFresh) {
   manual_seed(3);
-  const auto first = randperm(10);
-  EXPECT_NE(randperm(10), first);
+  const auto first = random_permutation(10);
+  EXPECT_NE(random_permutation(10), first);
   manual_seed(3);
-  EXPECT_EQ(randperm(10), first);
+  EXPECT_EQ(random_permutation(10), first);
   Generator g;
   EXPECT_EQ(g.initial_seed(), Generator::kDefaultSeed);
   const uint64_t a = g.seed();
@@ -149,20 +149,20 @@ TEST(Generator, ThreadsNeverShareAStream) {
 TEST(Randperm, IsAPermutation) {
   Generator g(1);
   for (const int64_t n : {0, 1, 2, 1000}) {
-    auto order = randperm(n, g);
+    auto order = random_permutation(n, g);
     std::sort(order.begin(), order.end());
     std::vector<int64_t> want(static_cast<size_t>(n));
     std::iota(want.begin(), want.end(), int64_t{0});
     EXPECT_EQ(order, want);
   }
-  EXPECT_THROW(randperm(-1, g), Error);
+  EXPECT_THROW(random_permutation(-1, g), Error);
 }
 
 TEST(Randperm, EveryOrderIsEquallyLikely) {
   Generator g(11);
   std::vector<int> count(6);
   for (int i = 0; i < 6000; ++i) {
-    const auto p = randperm(3, g);
+    const auto p = random_permutation(3, g);
     ++count[static_cast<size_t>(p[0] * 2 + (p[1] > p[2] ? 1 : 0))];
   }
   for (const int c : count) EXPECT_TRUE(std::abs(c - 1000) <= 150) << c;  // five standard deviations

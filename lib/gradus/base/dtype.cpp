@@ -26,4 +26,9 @@ std::string to_string(DTypeSet set) {
   return text;
 }
 
+void detail::refuse_visit(DType d, DTypeSet set) {
+  GRADUS_FAIL("E-INTERNAL", "internal: visit_dtype on dtype ", static_cast<int>(d), ", which is not in {",
+              to_string(set), "}");
+}
+
 }  // namespace gradus

@@ -118,6 +118,10 @@ struct TypeTag {
   using type = T;
 };
 
+namespace detail {
+[[noreturn]] void refuse_visit(DType d, DTypeSet set);
+}
+
 /// Calls f(TypeTag<T>{}) with the element type of `d`, which must be in Set; the caller has checked that.
 template <DTypeSet Set = kAllTypes, class F>
 decltype(auto) visit_dtype(DType d, F&& f) {
@@ -148,8 +152,7 @@ decltype(auto) visit_dtype(DType d, F&& f) {
       if constexpr (Set.has(kFloat64)) return at.template operator()<kFloat64>();
       break;
   }
-  GRADUS_FAIL("E-INTERNAL", "internal: visit_dtype on ", to_string(d), ", which is not in {", to_string(Set),
-              "}");
+  detail::refuse_visit(d, Set);
 }
 
 }  // namespace gradus

@@ -67,8 +67,8 @@ Generator& default_generator() {
 
 void manual_seed(uint64_t seed) { default_generator().manual_seed(seed); }
 
-std::vector<int64_t> randperm(int64_t n, Generator& generator) {
-  GRADUS_CHECK(n >= 0, "E-ARG", "randperm: n must not be negative, got ", n);
+std::vector<int64_t> random_permutation(int64_t n, Generator& generator) {
+  GRADUS_CHECK(n >= 0, "E-ARG", "random_permutation: n must not be negative, got ", n);
   const PhiloxStream stream = generator.reserve();
   std::vector<int64_t> order(static_cast<size_t>(n));
   std::iota(order.begin(), order.end(), int64_t{0});

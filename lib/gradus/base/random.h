@@ -136,6 +136,6 @@ Generator& default_generator();
 void manual_seed(uint64_t seed);
 
 /// The numbers 0 … n-1 in random order (Fisher and Yates), from one reserve(). Throws E-ARG if n < 0.
-std::vector<int64_t> randperm(int64_t n, Generator& generator = default_generator());
+std::vector<int64_t> random_permutation(int64_t n, Generator& generator = default_generator());
 
 }  // namespace gradus

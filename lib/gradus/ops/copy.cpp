@@ -1,0 +1,173 @@
+#include "kernels/copy.cuh"
+
+#include <gradus/ops/common.h>
+#include <gradus/ops/copy.h>
+#include <gradus/ops/factories.h>
+
+namespace gradus {
+namespace {
+
+constexpr auto kCopy = KernelTable<CopyArgs>("copy").host(kAllTypes, &kernels::copy_host);
+constexpr auto kFill = KernelTable<FillArgs>("fill").host(kAllTypes, &kernels::fill_host);
+
+// Of to(): sends the gradient back to where and what the input was.
+struct ToBackward : Node {
+  ToBackward(Device device, DType dtype) : input_device(device), input_dtype(dtype) {}
+  const char* name() const override { return "ToBackward"; }
+  TensorList backward(const TensorList& g) override { return {g[0].to(input_dtype).to(input_device)}; }
+  Device input_device;
+  DType input_dtype;
+};
+struct CloneBackward : Node {
+  const char* name() const override { return "CloneBackward"; }
+  TensorList backward(const TensorList& g) override { return {g[0]}; }
+};
+
+// The old values are gone, so what they were made of gets zeros.
+struct FillBackward : Node {
+  const char* name() const override { return "FillBackward"; }
+  TensorList backward(const TensorList& g) override { return {zeros_like(g[0])}; }
+};
+
+void count_copy(Device to, Device from, size_t bytes) {
+  auto& c = detail::counters;
+  const auto n = static_cast<int64_t>(bytes);
+  if (from.is_cpu() && !to.is_cpu()) {
+    detail::count(c.copies_h2d), detail::count(c.bytes_h2d, n);
+  } else if (to.is_cpu() && !from.is_cpu()) {
+    detail::count(c.copies_d2h), detail::count(c.bytes_d2h, n);
+  } else {
+    detail::count(c.copies_d2d), detail::count(c.bytes_d2d, n);
+  }
+}
+
+// y = x on one device, converting and broadcasting.
+void copy_within(const Tensor& y, const Tensor& x) {
+  count_copy(y.device(), x.device(), y.nbytes());
+  launch(kCopy, y.dtype(), ops::stream_of(y), CopyArgs{x.arg(), y.arg()});
+}
+
+bool same_layout(const Tensor& a, const Tensor& b) {
+  return a.dtype() == b.dtype() && a.sizes() == b.sizes() && a.is_dense() &&
+         detail::has_strides(a.sizes(), a.strides(), b.strides());
+}
+
+// The bytes of x to another device; both are dense and laid out alike.
+void transfer(const Tensor& y, const Tensor& x, bool non_blocking) {
+  count_copy(y.device(), x.device(), y.nbytes());
+  if (y.numel() == 0) return;
+  const Stream stream = ops::stream_of(x.is_cpu() ? y : x);
+  runtime::backend(stream.device)
+      .copy(y.raw_data(), y.device(), x.raw_data(), x.device(), y.nbytes(), stream);
+  if (!non_blocking && (x.is_cpu() || y.is_cpu())) stream.synchronize();
+}
+
+Tensor to_device(const Tensor& x, Device device, bool non_blocking) {
+  NoGradGuard no_grad;
+  const Tensor from = x.is_dense() ? x : x.contiguous();
+  Tensor y = empty_strided(from.sizes(), from.strides(), from.dtype(), device);
+  transfer(y, from, non_blocking);
+  return y;
+}
+
+}  // namespace
+
+Tensor to(const Tensor& x, DType dtype) {
+  if (x.dtype() == dtype) return x;
+  Tensor y = empty_like(x, dtype);
+  copy_within(y, x);
+  if (wants_grad(x) && is_floating_point(dtype)) record<ToBackward>(y, x, x.device(), x.dtype());
+  return y;
+}
+
+Tensor clone(const Tensor& x) {
+  Tensor y = empty_like(x);
+  copy_within(y, x);
+  if (wants_grad(x)) record<CloneBackward>(y, x);
+  return y;
+}
+
+Tensor Tensor::to(DType dtype) const { return gradus::to(*this, dtype); }
+Tensor Tensor::clone() const { return gradus::clone(*this); }
+
+Tensor Tensor::to(Device target, bool non_blocking) const {
+  if (device() == target) return *this;
+  Tensor y = to_device(*this, target, non_blocking);
+  if (wants_grad(*this)) record<ToBackward>(y, *this, device(), dtype());
+  return y;
+}
+Tensor Tensor::cpu() const { return to(Device()); }
+Tensor Tensor::cuda() const { return to(Device(DeviceType::cuda)); }
+
+Tensor Tensor::contiguous(MemoryFormat format) const {
+  if (is_contiguous(format)) return *this;
+  GRADUS_CHECK(format == MemoryFormat::contiguous || dim() == 4, "E-SHAPE",
+               "contiguous: channels_last needs a 4-D tensor (N, C, H, W), got shape ", sizes(),
+               hint("unsqueeze(0) a single image"));
+  Tensor y = format == MemoryFormat::channels_last
+                 ? empty_strided(sizes(), channels_last_strides(sizes()), dtype(), device())
+                 : empty(sizes(), dtype(), device());
+  copy_within(y, *this);
+  if (wants_grad(*this)) record<CloneBackward>(y, *this);
+  return y;
+}
+
+Tensor& Tensor::copy_(const Tensor& source, bool non_blocking) {
+  if (is_same(source)) return *this;
+  check_inplace(*this, "copy", {&source, 1});
+  const Tensor x = source.sizes() == sizes() ? source : source.expand(sizes());
+  if (wants_grad(*this, source)) return ops::assign(*this, x.to(device()).clone(), "copy", {&source, 1});
+  if (x.device() == device()) {
+    copy_within(*this, ops::separate_from(x, *this));
+  } else if (same_layout(*this, x)) {
+    transfer(*this, x, non_blocking);
+  } else {
+    copy_within(*this, source.to(device(), non_blocking).expand(sizes()));
+  }
+  bump_version();
+  return *this;
+}
+
+Tensor& Tensor::fill_(Scalar value) {
+  check_inplace(*this, "fill");
+  launch(kFill, dtype(), ops::stream_of(*this), FillArgs{arg(), value});
+  bump_version();
+  if (wants_grad(*this)) record<FillBackward>(*this, *this);
+  return *this;
+}
+
+Scalar Tensor::item() const {
+  GRADUS_CHECK(numel() == 1, "E-SHAPE", "item: a Tensor with ", numel(),
+               " elements cannot be converted to Scalar; its shape is ", sizes(),
+               hint("reduce it first, for example with sum() or mean()"));
+  Tensor host = *this;
+  if (is_cpu()) {
+    detail::count(detail::counters.synchronizations);
+  } else {
+    NoGradGuard no_grad;
+    host = cpu();
+  }
+  return visit_dtype(dtype(), [&]<class T>(TypeTag<T>) {
+    return Scalar(static_cast<ComputeType<T>>(*static_cast<const T*>(host.raw_data())));
+  });
+}
+
+template <class T>
+std::vector<T> Tensor::to_vector() const {
+  NoGradGuard no_grad;
+  if (is_cpu()) detail::count(detail::counters.synchronizations);
+  const Tensor host = cpu().to(dtype_of<T>()).contiguous();
+  const T* data = host.data<T>();
+  return std::vector<T>(data, data + host.numel());
+}
+
+template std::vector<float> Tensor::to_vector<float>() const;
+template std::vector<double> Tensor::to_vector<double>() const;
+template std::vector<int64_t> Tensor::to_vector<int64_t>() const;
+template std::vector<int32_t> Tensor::to_vector<int32_t>() const;
+template std::vector<uint8_t> Tensor::to_vector<uint8_t>() const;
+template std::vector<bool> Tensor::to_vector<bool>() const;
+template std::vector<Half> Tensor::to_vector<Half>() const;
+template std::vector<BFloat16> Tensor::to_vector<BFloat16>() const;
+
+}  // namespace gradus

@@ -1,0 +1,24 @@
+// Copies: to another device, dtype or memory order. These document the methods of Tensor.
+//
+// x.to(device, non_blocking), x.to(dtype), x.cpu(), x.cuda(), x.contiguous(format) return x itself where
+// nothing changes, else a new tensor; x.clone() always copies. All keep the memory order of a dense x, save
+// contiguous(), which gives the order asked for (channels_last: x must be 4-D, else E-SHAPE). Gradients are
+// sent back as they came: on x's device, in x's dtype. A conversion to an integer or bool type has no
+// gradient; floating point numbers are cut towards zero, those out of range saturate and NaN gives 0.
+//
+// y.copy_(source, non_blocking): source broadcasts to y's shape (else E-SHAPE) and is converted to its dtype
+// and device. y.fill_(value) converts the number likewise.
+//
+// non_blocking: the host does not wait for a copy between the cpu and another device. Until the stream is
+// synchronised the target's contents are undefined and the source must stay as it is.
+#pragma once
+#include <gradus/tensor/tensor.h>
+
+namespace gradus {
+
+/// x.to(dtype)
+Tensor to(const Tensor& x, DType dtype);
+/// x.clone()
+Tensor clone(const Tensor& x);
+
+}  // namespace gradus
