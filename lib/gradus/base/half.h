@@ -6,6 +6,11 @@
 
 #include <cstdint>
 
+// Does the compiler have instructions for the conversions? (clang 14 has the instructions but not the type.)
+#if !defined(__CUDACC__) && defined(__F16C__) && defined(__FLT16_MAX__)
+#define GRADUS_HAVE_FLOAT16
+#endif
+
 namespace gradus {
 
 /// IEEE 754 binary16: 1 sign, 5 exponent, 10 fraction bits. Largest finite value 65504.
@@ -13,19 +18,16 @@ struct Half {
   uint16_t bits = 0;
 
   Half() = default;
+#ifdef GRADUS_HAVE_FLOAT16
+  explicit(false) Half(float value) : bits(bit_cast<uint16_t>(static_cast<_Float16>(value))) {}
+  explicit(false) operator float() const { return static_cast<float>(bit_cast<_Float16>(bits)); }
+#else
   GRADUS_HD explicit(false) Half(float value) : bits(from_float(value)) {}
-  GRADUS_HD explicit(false) operator float() const {
-#if defined(__CUDACC__) || !defined(__F16C__)
-    return to_float(bits);
-#else
-    return static_cast<float>(bit_cast<_Float16>(bits));
+  GRADUS_HD explicit(false) operator float() const { return to_float(bits); }
 #endif
-  }
 
+  // The conversions in integer arithmetic, for machines without the instructions.
   static GRADUS_HD uint16_t from_float(float value) {
-#if !defined(__CUDACC__) && defined(__F16C__)
-    return bit_cast<uint16_t>(static_cast<_Float16>(value));
-#else
     const uint32_t x = bit_cast<uint32_t>(value);
     const uint32_t sign = (x >> 16) & 0x8000u;
     const uint32_t magnitude = x & 0x7fffffffu;
@@ -37,7 +39,6 @@ struct Half {
     }
     const uint32_t odd = (magnitude >> 13) & 1u;
     return static_cast<uint16_t>(sign | ((magnitude - 0x38000000u + 0xfffu + odd) >> 13));
-#endif
   }
 
   static GRADUS_HD float to_float(uint16_t half) {

@@ -2,12 +2,16 @@
 #include <gradus/base/parallel.h>
 #include <sched.h>
 
+#include <atomic>
 #include <exception>
 #include <mutex>
 #include <thread>
 #include <utility>
 #include <vector>
-#ifndef GRADUS_STD_THREADS
+#ifdef GRADUS_STD_THREADS
+#include <condition_variable>
+#include <deque>
+#else
 #include <omp.h>
 #endif
 
@@ -67,8 +71,8 @@ void bind_threads(int n) {
   }
 }
 
-int& threads() {
-  static int n = [] {
+std::atomic<int>& threads() {
+  static std::atomic<int> n = [] {
     const int cores = std::min(usable_cores(), omp_get_max_threads());
     omp_set_num_threads(cores);
     bind_threads(cores);
@@ -77,18 +81,86 @@ int& threads() {
   return n;
 }
 
+// Runs tasks 0 … tasks-1, each on a thread of the team.
+template <class F>
+void run_on_team(int tasks, const F& run) {
+#pragma omp parallel for num_threads(tasks) schedule(static, 1)
+  for (int t = 0; t < tasks; ++t) run(t);
+}
+
 #else
 
-int& threads() {
-  static int n = usable_cores();
+std::atomic<int>& threads() {
+  static std::atomic<int> n = usable_cores();
   return n;
+}
+
+// Threads that wait for tasks. Any thread may call run(); there are as many workers as one call ever needed.
+class Team {
+ public:
+  // Runs task 0 on the calling thread and the others on workers; returns when all are done.
+  void run(int tasks, detail::TaskRef task) {
+    Job job{task, tasks - 1};
+    {
+      std::lock_guard lock(mutex_);
+      while (static_cast<int>(workers_.size()) < tasks - 1) workers_.emplace_back([this] { work(); });
+      for (int t = 1; t < tasks; ++t) queue_.push_back({&job, t});
+    }
+    ready_.notify_all();
+    task(0);
+    std::unique_lock lock(mutex_);
+    done_.wait(lock, [&] { return job.unfinished == 0; });
+  }
+  ~Team() {
+    {
+      std::lock_guard lock(mutex_);
+      stopping_ = true;
+    }
+    ready_.notify_all();
+    for (auto& worker : workers_) worker.join();
+  }
+
+ private:
+  struct Job {
+    detail::TaskRef task;
+    int unfinished;
+  };
+  struct Entry {
+    Job* job;
+    int index;
+  };
+  void work() {
+    std::unique_lock lock(mutex_);
+    for (;;) {
+      ready_.wait(lock, [&] { return stopping_ || !queue_.empty(); });
+      if (queue_.empty()) return;
+      const Entry next = queue_.front();
+      queue_.pop_front();
+      lock.unlock();
+      next.job->task(next.index);
+      lock.lock();
+      if (--next.job->unfinished == 0) done_.notify_all();
+    }
+  }
+
+  std::mutex mutex_;
+  std::condition_variable ready_, done_;
+  std::deque<Entry> queue_;
+  std::vector<std::thread> workers_;
+  bool stopping_ = false;
+};
+
+template <class F>
+void run_on_team(int tasks, const F& run) {
+  static Team team;
+  team.run(tasks, detail::TaskRef(run));
 }
 
 #endif
 
 }  // namespace
 
-int get_num_threads() { return threads(); }
+int get_num_threads() { return threads().load(std::memory_order_relaxed); }
 
 void set_num_threads(int n) {
   GRADUS_CHECK(n >= 1, "E-ARG", "set_num_threads: expected at least 1, got ", n);
@@ -102,6 +174,7 @@ bool detail::in_parallel() { return inside; }
 
 SerialGuard::SerialGuard() : inside_before_(std::exchange(inside, true)) {
 #ifndef GRADUS_STD_THREADS
+  threads();  // asks OpenMP for its default, which must happen before it is changed here
   threads_before_ = omp_get_max_threads();
   omp_set_num_threads(1);  // of this thread only
 #endif
@@ -114,22 +187,13 @@ SerialGuard::~SerialGuard() {
 #endif
 }
 
-void detail::run_tasks(int tasks, const std::function<void(int)>& body) {
+void detail::run_tasks(int tasks, TaskRef body) {
   FirstError error;
-  auto run = [&](int t) {
+  run_on_team(tasks, [&](int t) {
     inside = true;
     error.guard([&] { body(t); });
     inside = false;
-  };
-#ifndef GRADUS_STD_THREADS
-#pragma omp parallel for num_threads(tasks) schedule(static, 1)
-  for (int t = 0; t < tasks; ++t) run(t);
-#else
-  std::vector<std::thread> others;
-  for (int t = 1; t < tasks; ++t) others.emplace_back(run, t);
-  run(0);
-  for (auto& thread : others) thread.join();
-#endif
+  });
   error.rethrow();
 }
 

@@ -3,7 +3,6 @@
 #pragma once
 #include <algorithm>
 #include <cstdint>
-#include <functional>
 
 namespace gradus {
 
@@ -13,25 +12,39 @@ int get_num_threads();
 void set_num_threads(int n);
 
 namespace detail {
+// A callable that outlives the call it is passed to; unlike std::function it never allocates.
+class TaskRef {
+ public:
+  template <class F>
+  explicit TaskRef(const F& f)
+      : f_(&f), call_([](const void* f, int task) { (*static_cast<const F*>(f))(task); }) {}
+  void operator()(int task) const { call_(f_, task); }
+
+ private:
+  const void* f_;
+  void (*call_)(const void*, int);
+};
+
 // Runs body(0) … body(tasks-1), each on a thread of its own where there are enough. Rethrows the first
 // exception.
-void run_tasks(int tasks, const std::function<void(int)>& body);
+void run_tasks(int tasks, TaskRef body);
 // True inside a parallel loop: a nested one runs on the calling thread.
 bool in_parallel();
 }  // namespace detail
 
 /// Calls f(begin_i, end_i) for consecutive parts of [begin, end), each at least `grain` long, on several
-/// threads. The split depends on the range, the grain and the thread count only. An exception from f reaches
-/// the caller.
+/// threads; with less than two parts, on the calling one. The split depends on the range, the grain and the
+/// thread count only. An exception from f reaches the caller.
 template <class F>
 void parallel_for(int64_t begin, int64_t end, int64_t grain, const F& f) {
   const int64_t n = end - begin;
   if (n <= 0) return;
-  if (n <= grain || detail::in_parallel()) return f(begin, end);
-  const int64_t tasks = std::min<int64_t>(get_num_threads(), (n + grain - 1) / grain);
+  const int64_t most = n / std::max<int64_t>(grain, 1);  // parts of at least `grain`
+  if (most <= 1 || detail::in_parallel()) return f(begin, end);
+  const int64_t tasks = std::min<int64_t>(get_num_threads(), most);
   if (tasks == 1) return f(begin, end);
-  detail::run_tasks(static_cast<int>(tasks),
-                    [&](int t) { f(begin + n * t / tasks, begin + n * (t + 1) / tasks); });
+  const auto part = [&](int t) { f(begin + n * t / tasks, begin + n * (t + 1) / tasks); };
+  detail::run_tasks(static_cast<int>(tasks), detail::TaskRef(part));
 }
 
 /// While one lives, this thread's parallel loops (oneDNN's too) run on this thread alone. For worker threads,
