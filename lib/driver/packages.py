@@ -8,8 +8,9 @@ import sys
 from . import shell
 from .shell import Failure, say
 
-LEARN = ["g++", "cmake", "ninja-build", "libdnnl-dev", "libfmt-dev", "libcli11-dev", "nlohmann-json3-dev",
-         "zlib1g-dev", "dataset-fashion-mnist"]
+# ocl-icd-opencl-dev: Debian 12's CMake package of oneDNN looks for OpenCL.
+LEARN = ["g++", "cmake", "ninja-build", "libdnnl-dev", "ocl-icd-opencl-dev", "libfmt-dev", "libcli11-dev",
+         "nlohmann-json3-dev", "zlib1g-dev", "dataset-fashion-mnist"]
 BENCH = [*LEARN, "libbenchmark-dev"]
 TEST = [*BENCH, "libgtest-dev", "libgmock-dev"]
 DEV = ["clang", "clang-format", "clang-tidy", "ccache"]
@@ -34,7 +35,7 @@ This system has no apt-get, so ./gradus installs nothing. CMake looks for:
   tests: Google Benchmark    google-benchmark-devel / benchmark / google-benchmark
   data: Fashion-MNIST        four IDX files, https://github.com/zalandoresearch/fashion-mnist; --data DIR"""
 
-APT_OPTIONS = ["-y", "--no-install-recommends", "-o", "DPkg::Lock::Timeout=120"]
+APT_OPTIONS = ["-y", "--no-install-recommends", "-o", "DPkg::Lock::Timeout=120", "-o", "Dpkg::Use-Pty=0"]
 
 
 def missing(packages):
@@ -101,13 +102,13 @@ def install(names):
     apt = [*prefix, "env", "DEBIAN_FRONTEND=noninteractive", "apt-get"]
     if not sized:
         say("apt has no list of them yet; fetching it.")
-        shell.run([*apt, "update", "-q"])
+        shell.run([*apt, "update", "-qq"])
         say_size(names)
-    command = [*apt, "install", "-q", *APT_OPTIONS, *names]
+    command = [*apt, "install", "-qq", *APT_OPTIONS, *names]
     if shell.run(command) == 0:
         return
     say("That failed; perhaps apt's lists are old. Once more, with new ones.")
-    if shell.run([*apt, "update", "-q"]) != 0 or shell.run(command) != 0:
+    if shell.run([*apt, "update", "-qq"]) != 0 or shell.run(command) != 0:
         raise Failure(f"apt-get could not install {' '.join(names)}; its messages are above.")
 
 

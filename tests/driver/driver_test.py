@@ -135,7 +135,7 @@ class Packages(Case):
                           "libfmt-dev zlib1g-dev'", str(failure))
             self.assertEqual(failure.status, 1)
             self.assertIn("needs 2 packages", text)
-        self.assertNotIn("apt-get install -q", self.log())
+        self.assertNotIn("apt-get install -qq", self.log())
 
     def test_apt_fails(self):
         self.program("dpkg-query", FAKE_DPKG)
