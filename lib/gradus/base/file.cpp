@@ -66,8 +66,8 @@ struct RemoveOnFailure {
 
 // The rename itself must reach the disk, and it is stored in the directory.
 void sync_directory_of(const std::string& path) {
-  std::string directory = std::filesystem::path(path).parent_path().string();
-  if (directory.empty()) directory = ".";
+  const std::filesystem::path parent = std::filesystem::path(path).parent_path();
+  const std::string directory = parent.empty() ? std::string(".") : parent.string();
   const Descriptor fd(::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (fd.get() < 0) return;  // a directory that may be written but not read: nothing more can be done
   if (::fsync(fd.get()) != 0 && errno != EINVAL) fail_with_errno(directory, "sync");
