@@ -118,6 +118,6 @@ def ensure(wanted, purpose):
         return False
     names = missing(wanted)
     if names:
-        say(f"{purpose} needs {len(names)} packages that are not installed: {' '.join(names)}")
+        say(f"{purpose} needs packages that are not installed ({len(names)}): {' '.join(names)}")
         install(names)
     return True

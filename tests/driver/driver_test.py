@@ -87,7 +87,7 @@ class Packages(Case):
         result, text = self.said(packages.ensure, ["libfmt-dev", "zlib1g-dev"], "./gradus learn")
         self.assertIs(result, True)
         before_install = text[:text.index("apt-get install")]
-        for words in ("needs 2 packages", "libfmt-dev zlib1g-dev", "212 MB to download", "812 MB on the disk", "2 min"):
+        for words in ("needs 2 more packages", "libfmt-dev zlib1g-dev", "212 MB to download", "812 MB on the disk", "2 min"):
             self.assertIn(words, before_install)
         self.assertIn("--no-install-recommends", self.log())
         (self.state / "log").write_text("")
@@ -134,7 +134,7 @@ class Packages(Case):
             self.assertIn("sudo sh -c 'apt-get update && apt-get install -y --no-install-recommends "
                           "libfmt-dev zlib1g-dev'", str(failure))
             self.assertEqual(failure.status, 1)
-            self.assertIn("needs 2 packages", text)
+            self.assertIn("needs 2 more packages", text)
         self.assertNotIn("apt-get install -qq", self.log())
 
     def test_apt_fails(self):
