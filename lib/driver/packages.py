@@ -118,6 +118,6 @@ def ensure(wanted, purpose):
         return False
     names = missing(wanted)
     if names:
-        say(f"{purpose} needs packages that are not installed ({len(names)}): {' '.join(names)}")
+        say(f"{purpose} needs {len(names)} more package{'s' * (len(names) > 1)}: {' '.join(names)}")
         install(names)
     return True
