@@ -100,7 +100,13 @@ Tensor Tensor::cpu() const { return to(Device()); }
 Tensor Tensor::cuda() const { return to(Device(DeviceType::cuda)); }
 
 Tensor Tensor::contiguous(MemoryFormat format) const {
-  if (is_contiguous(format)) return *this;
+  if (is_contiguous(format)) {
+    // With one channel both orders are the same memory; the strides say which one is meant.
+    if (format == MemoryFormat::contiguous || strides() == channels_last_strides(sizes())) return *this;
+    Tensor y = detail::make_view(*this, sizes(), channels_last_strides(sizes()), storage_offset());
+    if (wants_grad(*this)) record<CloneBackward>(y, *this);
+    return y;
+  }
   GRADUS_CHECK(format == MemoryFormat::contiguous || dim() == 4, "E-SHAPE",
                "contiguous: channels_last needs a 4-D tensor (N, C, H, W), got shape ", sizes(),
                hint("unsqueeze(0) a single image"));

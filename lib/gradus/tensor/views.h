@@ -4,9 +4,9 @@
 
 namespace gradus {
 
-/// What a factory makes: torch's TensorOptions.
+/// What a factory makes: torch's TensorOptions. Without a dtype: float32, or what the values given ask for.
 struct TensorOptions {
-  DType dtype = DType::float32;
+  std::optional<DType> dtype = {};
   Device device = {};
   bool requires_grad = false;
   MemoryFormat memory_format = MemoryFormat::contiguous;
