@@ -87,7 +87,7 @@ def reduce(case):
     case("sum.empty", "torch.sum(x, dim=0)", x=normal(0, 3))
     case("sum.long", "torch.sum(x)", x=normal(1037))
     for p in ["1", "2", "3", "float('inf')"]:
-        name = p.strip("float()'")
+        name = "inf" if "inf" in p else p
         case(f"norm.{name}", f"torch.linalg.vector_norm(x, {p})", x=normal(3, 7))
         case(f"norm.{name}.dim", f"torch.linalg.vector_norm(x, {p}, dim=1, keepdim=True)", x=normal(3, 7))
     ties = values([[1.0, 3.0, 3.0], [2.0, 2.0, 0.0], [float("nan"), 5.0, float("nan")]])
