@@ -9,7 +9,9 @@
 #include <gradus/runtime/stream.h>
 #include <gradus/runtime/tensor_arg.h>
 
+#include <algorithm>
 #include <tuple>
+#include <type_traits>
 
 namespace gradus {
 
@@ -86,43 +88,92 @@ template <int N>
   return nest;
 }
 
-template <class T, class S>
-GRADUS_HD ComputeType<T> load(const S* p) {
-  return static_cast<ComputeType<T>>(*p);
+template <class T>
+inline constexpr bool kIsHalf = std::is_same_v<T, Half> || std::is_same_v<T, BFloat16>;
+
+// The half types are computed in float, a piece of a row at a time: there is one arithmetic loop for the
+// three types, and it is vector code, which loops with a conversion in them are not.
+inline constexpr int64_t kPiece = 256;
+
+template <class T>
+[[gnu::noinline]] void widen(int64_t n, float* y, const T* x, int64_t sx) {
+  if (sx == 1) {
+#pragma omp simd
+    for (int64_t i = 0; i < n; ++i) y[i] = x[i];
+  } else {
+    for (int64_t i = 0; i < n; ++i) y[i] = x[i * sx];
+  }
+}
+template <class T>
+[[gnu::noinline]] void narrow(int64_t n, T* y, int64_t sy, const float* x) {
+  if (sy == 1) {
+#pragma omp simd
+    for (int64_t i = 0; i < n; ++i) y[i] = x[i];
+  } else {
+    for (int64_t i = 0; i < n; ++i) y[i * sy] = x[i];
+  }
 }
 
-// The innermost loop. The first two forms vectorise; a compiler cannot see that a stride variable is 1.
+// Calls row(m, y, stride of y, x...), with y and x... in float or as they are, for pieces of a row whose
+// operands are of half type T.
+template <class Y, class T, class Row, size_t N>
+void run_pieces(int64_t n, Y* y, int64_t sy, const T* const (&x)[N], const int64_t (&sx)[N], const Row& row) {
+  alignas(64) float wide[N][kPiece];
+  for (int64_t i = 0; i < n; i += kPiece) {
+    const int64_t m = std::min(kPiece, n - i);
+    for (size_t k = 0; k < N; ++k) widen(m, wide[k], x[k] + i * sx[k], sx[k]);
+    if constexpr (kIsHalf<Y>) {
+      row(m, wide[0], 1, wide);
+      narrow(m, y + i * sy, sy, wide[0]);
+    } else {
+      row(m, y + i * sy, sy, wide);
+    }
+  }
+}
+
+// The innermost loop. The first forms vectorise; a compiler cannot see that a stride variable is 1.
 template <class F, class Y, class X>
-void run_row(const F& f, int64_t n, Y* y, int64_t sy, const X* x, int64_t sx) {
-  if (sy == 1 && sx == 1) {
+[[gnu::noinline]] void run_row(const F& f, int64_t n, Y* y, int64_t sy, const X* x, int64_t sx) {
+  if constexpr (kIsHalf<X>) {
+    run_pieces<Y, X>(n, y, sy, {x}, {sx},
+                     [&](int64_t m, auto* to, int64_t st, const auto& w) { run_row(f, m, to, st, w[0], 1); });
+  } else if (sy == 1 && sx == 1) {
 #pragma omp simd
-    for (int64_t i = 0; i < n; ++i) y[i] = static_cast<Y>(f(load<X>(x + i)));
+    for (int64_t i = 0; i < n; ++i) y[i] = static_cast<Y>(f(x[i]));
   } else {
-    for (int64_t i = 0; i < n; ++i) y[i * sy] = static_cast<Y>(f(load<X>(x + i * sx)));
+    for (int64_t i = 0; i < n; ++i) y[i * sy] = static_cast<Y>(f(x[i * sx]));
   }
 }
-template <class F, class Y, class A, class B>
-void run_row(const F& f, int64_t n, Y* y, int64_t sy, const A* a, int64_t sa, const B* b, int64_t sb) {
-  if (sy == 1 && sa == 1 && sb == 1) {
+template <class F, class Y, class X>
+[[gnu::noinline]] void run_row(const F& f, int64_t n, Y* y, int64_t sy, const X* a, int64_t sa, const X* b,
+                               int64_t sb) {
+  if constexpr (kIsHalf<X>) {
+    run_pieces<Y, X>(n, y, sy, {a, b}, {sa, sb}, [&](int64_t m, auto* to, int64_t st, const auto& w) {
+      run_row(f, m, to, st, w[0], 1, w[1], 1);
+    });
+  } else if (sy == 1 && sa == 1 && sb == 1) {
 #pragma omp simd
-    for (int64_t i = 0; i < n; ++i) y[i] = static_cast<Y>(f(load<A>(a + i), load<B>(b + i)));
+    for (int64_t i = 0; i < n; ++i) y[i] = static_cast<Y>(f(a[i], b[i]));
   } else if (sy == 1 && sa == 1 && sb == 0) {
-    const auto bv = load<B>(b);
+    const X bv = *b;
 #pragma omp simd
-    for (int64_t i = 0; i < n; ++i) y[i] = static_cast<Y>(f(load<A>(a + i), bv));
+    for (int64_t i = 0; i < n; ++i) y[i] = static_cast<Y>(f(a[i], bv));
   } else {
-    for (int64_t i = 0; i < n; ++i) y[i * sy] = static_cast<Y>(f(load<A>(a + i * sa), load<B>(b + i * sb)));
+    for (int64_t i = 0; i < n; ++i) y[i * sy] = static_cast<Y>(f(a[i * sa], b[i * sb]));
   }
 }
-template <class F, class Y, class A, class B, class C>
-void run_row(const F& f, int64_t n, Y* y, int64_t sy, const A* a, int64_t sa, const B* b, int64_t sb,
-             const C* c, int64_t sc) {
-  if (sy == 1 && sa == 1 && sb == 1 && sc == 1) {
+template <class F, class Y, class X>
+[[gnu::noinline]] void run_row(const F& f, int64_t n, Y* y, int64_t sy, const X* a, int64_t sa, const X* b,
+                               int64_t sb, const X* c, int64_t sc) {
+  if constexpr (kIsHalf<X>) {
+    run_pieces<Y, X>(n, y, sy, {a, b, c}, {sa, sb, sc}, [&](int64_t m, auto* to, int64_t st, const auto& w) {
+      run_row(f, m, to, st, w[0], 1, w[1], 1, w[2], 1);
+    });
+  } else if (sy == 1 && sa == 1 && sb == 1 && sc == 1) {
 #pragma omp simd
-    for (int64_t i = 0; i < n; ++i) y[i] = static_cast<Y>(f(load<A>(a + i), load<B>(b + i), load<C>(c + i)));
+    for (int64_t i = 0; i < n; ++i) y[i] = static_cast<Y>(f(a[i], b[i], c[i]));
   } else {
-    for (int64_t i = 0; i < n; ++i)
-      y[i * sy] = static_cast<Y>(f(load<A>(a + i * sa), load<B>(b + i * sb), load<C>(c + i * sc)));
+    for (int64_t i = 0; i < n; ++i) y[i * sy] = static_cast<Y>(f(a[i * sa], b[i * sb], c[i * sc]));
   }
 }
 
@@ -181,20 +232,21 @@ void for_each_row(const TensorArg& y, const TensorArg* const (&x)[N], const F& r
 template <class Y, class X, class F>
 void run_unary(const F& f, const TensorArg& y, const TensorArg& x) {
   for_each_row<1>(y, {&x}, [&](int64_t n, const int64_t* at, const int64_t* s) {
-    run_row(f, n, y.data<Y>() + at[0], s[0], x.data<X>() + at[1], s[1]);
+    run_row(f, n, y.data<Y>() + at[0], s[0], x.data<const X>() + at[1], s[1]);
   });
 }
-template <class Y, class A, class B, class F>
+template <class Y, class X, class F>
 void run_binary(const F& f, const TensorArg& y, const TensorArg& a, const TensorArg& b) {
   for_each_row<2>(y, {&a, &b}, [&](int64_t n, const int64_t* at, const int64_t* s) {
-    run_row(f, n, y.data<Y>() + at[0], s[0], a.data<A>() + at[1], s[1], b.data<B>() + at[2], s[2]);
+    run_row(f, n, y.data<Y>() + at[0], s[0], a.data<const X>() + at[1], s[1], b.data<const X>() + at[2],
+            s[2]);
   });
 }
-template <class Y, class A, class B, class C, class F>
+template <class Y, class X, class F>
 void run_ternary(const F& f, const TensorArg& y, const TensorArg& a, const TensorArg& b, const TensorArg& c) {
   for_each_row<3>(y, {&a, &b, &c}, [&](int64_t n, const int64_t* at, const int64_t* s) {
-    run_row(f, n, y.data<Y>() + at[0], s[0], a.data<A>() + at[1], s[1], b.data<B>() + at[2], s[2],
-            c.data<C>() + at[3], s[3]);
+    run_row(f, n, y.data<Y>() + at[0], s[0], a.data<const X>() + at[1], s[1], b.data<const X>() + at[2], s[2],
+            c.data<const X>() + at[3], s[3]);
   });
 }
 
@@ -222,7 +274,7 @@ template <class F>
 struct BinaryKernel {
   template <class T>
   static void run(const BinaryArgs& a, const Stream&) {
-    elementwise::run_binary<T, T, T>(elementwise::bind<F, T>(a), a.y, a.a, a.b);
+    elementwise::run_binary<T, T>(elementwise::bind<F, T>(a), a.y, a.a, a.b);
   }
 };
 // The same with a bool result.
@@ -237,7 +289,7 @@ template <class F>
 struct CompareKernel {
   template <class T>
   static void run(const BinaryArgs& a, const Stream&) {
-    elementwise::run_binary<bool, T, T>(elementwise::bind<F, T>(a), a.y, a.a, a.b);
+    elementwise::run_binary<bool, T>(elementwise::bind<F, T>(a), a.y, a.a, a.b);
   }
 };
 
