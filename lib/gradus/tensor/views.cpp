@@ -48,9 +48,10 @@ Tensor empty(const Shape& sizes, DType dtype, Device device) {
 }
 
 Tensor empty(const Shape& sizes, const TensorOptions& options) {
+  const DType dtype = options.dtype.value_or(DType::float32);
   Tensor t = options.memory_format == MemoryFormat::channels_last
-                 ? empty_strided(sizes, channels_last_strides(sizes), options.dtype, options.device)
-                 : empty(sizes, options.dtype, options.device);
+                 ? empty_strided(sizes, channels_last_strides(sizes), dtype, options.device)
+                 : empty(sizes, dtype, options.device);
   if (options.requires_grad) t.requires_grad_();
   return t;
 }
@@ -63,7 +64,8 @@ Tensor empty_strided(const Shape& sizes, const Shape& strides, DType dtype, Devi
 }
 
 Tensor empty_like(const Tensor& like, DType dtype) {
-  if (like.is_contiguous() || !like.is_dense()) return empty(like.sizes(), dtype, like.device());
+  const bool row_major = like.is_contiguous() && like.suggest_memory_format() == MemoryFormat::contiguous;
+  if (row_major || !like.is_dense()) return empty(like.sizes(), dtype, like.device());
   return empty_strided(like.sizes(), like.strides(), dtype, like.device());
 }
 Tensor empty_like(const Tensor& like) { return empty_like(like, like.dtype()); }
@@ -97,9 +99,11 @@ bool Tensor::is_dense() const {
   return true;
 }
 
+// Where C = 1 or H = W = 1 both orders are the same memory, and the strides tell which one was asked for.
 MemoryFormat Tensor::suggest_memory_format() const {
-  return !impl_->contiguous && is_contiguous(MemoryFormat::channels_last) ? MemoryFormat::channels_last
-                                                                          : MemoryFormat::contiguous;
+  const bool channels_last =
+      dim() == 4 && strides() == channels_last_strides(sizes()) && strides() != contiguous_strides(sizes());
+  return channels_last ? MemoryFormat::channels_last : MemoryFormat::contiguous;
 }
 
 Tensor Tensor::detach() const {
