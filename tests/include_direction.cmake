@@ -70,6 +70,7 @@ function(check_file file path)
   endforeach()
 endfunction()
 
+get_filename_component(ROOT "${ROOT}" ABSOLUTE)
 foreach(top lib kernels)
   file(GLOB_RECURSE files ${ROOT}/${top}/*.h ${ROOT}/${top}/*.cpp ${ROOT}/${top}/*.cu ${ROOT}/${top}/*.cuh)
   foreach(file IN LISTS files)
