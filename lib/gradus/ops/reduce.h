@@ -24,6 +24,11 @@ struct Dims : Shape {
 Tensor sum(const Tensor& x, const Dims& dims = {}, bool keepdim = false);
 /// The mean; NaN of no elements. Throws E-DTYPE for integers and bools.
 Tensor mean(const Tensor& x, const Dims& dims = {}, bool keepdim = false);
+/// The product of all elements, or along one dimension; 1 of no elements. Integers and bools give int64.
+Tensor prod(const Tensor& x);
+Tensor prod(const Tensor& x, int64_t dim, bool keepdim = false);
+/// How many elements are not 0, in int64; NaN is not 0.
+Tensor count_nonzero(const Tensor& x, const Dims& dims = {});
 /// Sums over what broadcasting has added: the gradient's way back from a broadcast shape to `sizes`.
 /// Throws E-SHAPE unless `sizes` broadcasts to x.sizes().
 Tensor sum_to_size(const Tensor& x, const Shape& sizes);
