@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <limits>
 #include <string>
+#include <utility>
 
 namespace gradus {
 namespace {
@@ -86,9 +87,10 @@ TEST(Broadcast, refusals) {
       "E-SHAPE|add: shapes [2, 3] and [4, 3] do not broadcast: sizes 2 and 4 at dimension 0 differ and "
       "neither is 1\n  hint: sizes are matched from the last dimension; use unsqueeze() or transpose() to "
       "line them up");
-  for (const auto& [a, b] : {std::pair(Shape{3}, Shape{4}), std::pair(Shape{2, 3}, Shape{2}),
-                             std::pair(Shape{0}, Shape{2}), std::pair(Shape{2, 1, 3}, Shape{3, 2})})
-    EXPECT_EQ(error_of([&] { broadcast_shapes(a, b, "add"); }).substr(0, 7), "E-SHAPE") << to_string(a);
+  for (const auto& pair : {std::pair(Shape{3}, Shape{4}), std::pair(Shape{2, 3}, Shape{2}),
+                           std::pair(Shape{0}, Shape{2}), std::pair(Shape{2, 1, 3}, Shape{3, 2})})
+    EXPECT_EQ(error_of([&] { broadcast_shapes(pair.first, pair.second, "add"); }).substr(0, 7), "E-SHAPE")
+        << to_string(pair.first);
 }
 
 TEST(WrapDim, counts_from_either_end) {
