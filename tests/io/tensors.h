@@ -1,0 +1,30 @@
+// Small tensors for tests of files.
+#pragma once
+#include <gradus/tensor/views.h>
+
+#include <algorithm>
+#include <initializer_list>
+#include <string>
+
+namespace gradus::testing {
+
+template <class T>
+Tensor make(const Shape& sizes, std::initializer_list<T> values) {
+  Tensor tensor = empty(sizes, dtype_of<T>());
+  std::copy(values.begin(), values.end(), tensor.data<T>());
+  return tensor;
+}
+
+/// 0, 1, … n - 1 as float32.
+inline Tensor iota(int64_t n) {
+  Tensor tensor = empty({n}, kFloat32);
+  for (int64_t i = 0; i < n; ++i) tensor.data<float>()[i] = static_cast<float>(i);
+  return tensor;
+}
+
+/// The bytes of a contiguous tensor.
+inline std::string bytes_of(const Tensor& tensor) {
+  return {static_cast<const char*>(tensor.raw_data()), tensor.nbytes()};
+}
+
+}  // namespace gradus::testing
