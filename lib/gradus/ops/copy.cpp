@@ -44,7 +44,7 @@ void count_copy(Device to, Device from, size_t bytes) {
 // y = x on one device, converting and broadcasting.
 void copy_within(const Tensor& y, const Tensor& x) {
   count_copy(y.device(), x.device(), y.nbytes());
-  launch(kCopy, y.dtype(), ops::stream_of(y), CopyArgs{x.arg(), y.arg()});
+  ops::copy_into(y, x);
 }
 
 bool same_layout(const Tensor& a, const Tensor& b) {
@@ -71,6 +71,10 @@ Tensor to_device(const Tensor& x, Device device, bool non_blocking) {
 }
 
 }  // namespace
+
+void ops::copy_into(const Tensor& y, const Tensor& x) {
+  launch(kCopy, y.dtype(), ops::stream_of(y), CopyArgs{x.arg(), y.arg()});
+}
 
 Tensor to(const Tensor& x, DType dtype) {
   if (x.dtype() == dtype) return x;

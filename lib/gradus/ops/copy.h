@@ -21,4 +21,10 @@ Tensor to(const Tensor& x, DType dtype);
 /// x.clone()
 Tensor clone(const Tensor& x);
 
+namespace ops {
+/// Writes x, broadcast and converted, into y on the same device. No checks, no history, no version, and not
+/// counted as a copy: part of another operation.
+void copy_into(const Tensor& y, const Tensor& x);
+}  // namespace ops
+
 }  // namespace gradus

@@ -1,0 +1,30 @@
+// Joins tensors along a dimension.
+#pragma once
+#include "kernels/copy.cuh"
+
+namespace gradus {
+
+/// y[…, offset + i, …] = x[0][…, i, …], and the others behind it, along `dim`. Operands have one dtype.
+struct CatArgs {
+  TensorListArg x;
+  TensorArg y;
+  int dim;
+  int64_t offset;
+  static constexpr auto operands = std::tuple{in(&CatArgs::x), out(&CatArgs::y)};
+};
+
+namespace kernels {
+
+inline void cat_host(const CatArgs& args, const Stream&) {
+  const auto step = args.y.strides[args.dim] * static_cast<int64_t>(element_size(args.y.dtype));
+  TensorArg part = args.y;
+  part.address = args.y.data<char>() + args.offset * step;
+  for (int i = 0; i < args.x.count; ++i) {
+    part.sizes[args.dim] = args.x[i].sizes[args.dim];
+    copy::move_elements({args.x[i], part});
+    part.address = part.data<char>() + part.sizes[args.dim] * step;
+  }
+}
+
+}  // namespace kernels
+}  // namespace gradus
