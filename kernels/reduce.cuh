@@ -236,26 +236,24 @@ template <class C>
   Loop<C>(args, kernel).run();
 }
 
-// The fold of n neighbours, lane by lane.
-template <class Op, class C, class T>
-C fold_row(const T* x, int64_t n) {
-  if (n < kLanes) {
-    C total = Op::template map<C>(static_cast<C>(x[0]));
-    for (int64_t i = 1; i < n; ++i) total = Op::combine(total, Op::template map<C>(static_cast<C>(x[i])));
+/// The fold of v(0) … v(n - 1), lane by lane; `none` if n is 0.
+template <int Lanes, class Op, class C, class V>
+C fold(int64_t n, C none, const V& v) {
+  if (n < Lanes) {
+    C total = n == 0 ? none : v(0);
+    for (int64_t i = 1; i < n; ++i) total = Op::combine(total, v(i));
     return total;
   }
-  C lane[kLanes];
+  C lane[Lanes];
 #pragma omp simd
-  for (int j = 0; j < kLanes; ++j) lane[j] = Op::template map<C>(static_cast<C>(x[j]));
-  int64_t i = kLanes;
-  for (; i + kLanes <= n; i += kLanes) {
+  for (int j = 0; j < Lanes; ++j) lane[j] = v(j);
+  int64_t i = Lanes;
+  for (; i + Lanes <= n; i += Lanes) {
 #pragma omp simd
-    for (int j = 0; j < kLanes; ++j)
-      lane[j] = Op::combine(lane[j], Op::template map<C>(static_cast<C>(x[i + j])));
+    for (int j = 0; j < Lanes; ++j) lane[j] = Op::combine(lane[j], v(i + j));
   }
-  for (int j = 0; i + j < n; ++j)
-    lane[j] = Op::combine(lane[j], Op::template map<C>(static_cast<C>(x[i + j])));
-  for (int w = kLanes / 2; w > 0; w /= 2)
+  for (int j = 0; i + j < n; ++j) lane[j] = Op::combine(lane[j], v(i + j));
+  for (int w = Lanes / 2; w > 0; w /= 2)
     for (int j = 0; j < w; ++j) lane[j] = Op::combine(lane[j], lane[j + w]);
   return lane[0];
 }
@@ -279,7 +277,7 @@ void leaf(const ReduceArgs& args, int64_t at, int64_t n, int64_t step, int64_t w
   using C = Accumulator<T>;
   const T* x = args.x.data<T>() + at;
   if (width == 1 && step == 1) {
-    *acc = fold_row<Op, C>(x, n);
+    *acc = fold<kLanes, Op>(n, C{}, [x](int64_t i) { return Op::template map<C>(static_cast<C>(x[i])); });
     return;
   }
   int64_t c = 0;
@@ -356,7 +354,8 @@ struct Max : Plain {
   using Leaf = Max;
   template <class T>
   static constexpr T identity() {
-    return std::numeric_limits<T>::lowest();
+    using Limits = std::numeric_limits<T>;
+    return Limits::has_infinity ? -Limits::infinity() : Limits::lowest();
   }
   template <class C>
   static C combine(C a, C b) {
@@ -371,7 +370,8 @@ struct Min : Plain {
   using Leaf = Min;
   template <class T>
   static constexpr T identity() {
-    return std::numeric_limits<T>::max();
+    using Limits = std::numeric_limits<T>;
+    return Limits::has_infinity ? Limits::infinity() : Limits::max();
   }
   template <class C>
   static C combine(C a, C b) {
@@ -381,6 +381,29 @@ struct Min : Plain {
       return math::detail::select(a < b || a != a, a, b);
   }
 };
+
+/// The sum over n elements, given leaf(begin, end), which adds up at most kLeaf of them; on several threads.
+template <class C, class F>
+C pairwise_sum(int64_t n, const F& leaf) {
+  if (n <= kLeaf) return leaf(0, n);
+  static constexpr Kernel<C> kAdd{nullptr, &combine<Add, C>, nullptr, C{0}};
+  constexpr int64_t kPart = 16 * kLeaf;
+  const int64_t parts = (n + kPart - 1) / kPart;
+  const std::unique_ptr<C[]> totals(new C[static_cast<size_t>(parts)]);
+  parallel_for(0, parts, 1, [&](int64_t begin, int64_t end) {
+    for (int64_t p = begin; p < end; ++p) {
+      Cascade<C> cascade(kAdd, 1);
+      for (int64_t i = p * kPart; i < std::min(n, (p + 1) * kPart); i += kLeaf) {
+        const C total = leaf(i, std::min(n, i + kLeaf));
+        cascade.push(&total);
+      }
+      totals[p] = *cascade.total();
+    }
+  });
+  Cascade<C> cascade(kAdd, 1);
+  for (int64_t p = 0; p < parts; ++p) cascade.push(&totals[p]);
+  return *cascade.total();
+}
 
 }  // namespace reduction
 

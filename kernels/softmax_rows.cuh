@@ -44,28 +44,12 @@ void for_each_group(int64_t outer, int64_t n, int64_t inner, const F& f) {
   });
 }
 
-/// The total of v(i) over i < n in a fixed order, lane by lane; lanes that the last step lacks get `none`.
-template <class Op, class C, class V>
-C fold(int64_t n, C none, const V& v) {
-  C lane[kLanes];
-  for (int j = 0; j < kLanes; ++j) lane[j] = none;
-  int64_t i = 0;
-  for (; i + kLanes <= n; i += kLanes) {
-#pragma omp simd
-    for (int j = 0; j < kLanes; ++j) lane[j] = Op::combine(lane[j], v(i + j));
-  }
-  for (int j = 0; i + j < n; ++j) lane[j] = Op::combine(lane[j], v(i + j));
-  for (int w = kLanes / 2; w > 0; w /= 2)
-    for (int j = 0; j < w; ++j) lane[j] = Op::combine(lane[j], lane[j + w]);
-  return lane[0];
-}
-
 /// The largest of x[0 … n), n >= 1; NaN if any is.
 template <class T>
 ComputeType<T> largest(const T* x, int64_t n) {
   using C = ComputeType<T>;
-  return fold<reduction::Max>(n, -std::numeric_limits<C>::infinity(),
-                              [&](int64_t i) { return static_cast<C>(x[i]); });
+  return reduction::fold<kLanes, reduction::Max>(n, -std::numeric_limits<C>::infinity(),
+                                                 [&](int64_t i) { return static_cast<C>(x[i]); });
 }
 
 /// The sum of exp(x[i] - m). The last few elements too are done as a whole vector, filled up with -inf, whose
@@ -135,7 +119,7 @@ C gradient(C y, C dy, C s) {
 template <bool Log, class T>
 void softmax_backward(const T* y, const T* dy, T* dx, int64_t n) {
   using C = ComputeType<T>;
-  const C s = fold<reduction::Add>(n, C{0}, [&](int64_t i) {
+  const C s = reduction::fold<kLanes, reduction::Add>(n, C{0}, [&](int64_t i) {
     return Log ? static_cast<C>(dy[i]) : static_cast<C>(dy[i]) * static_cast<C>(y[i]);
   });
 #pragma omp simd
