@@ -46,6 +46,17 @@ void Tensor::set_grad(Tensor grad) {
   leaf_of(*this, "set_grad").grad = std::move(grad);
 }
 
+void Tensor::set_data(const Tensor& other) {
+  GRADUS_CHECK(is_leaf() && other.sizes() == sizes(), "E-SHAPE", "set_data: expected ",
+               is_leaf() ? "" : "a leaf and ", "data of shape ", sizes(), ", got ", other.sizes());
+  impl_->storage = other.impl_->storage;
+  impl_->strides = other.strides();
+  impl_->offset = other.storage_offset();
+  impl_->dtype = other.dtype();
+  impl_->contiguous = other.impl_->contiguous;
+  if (impl_->leaf) static_cast<AccumulateGrad&>(*impl_->leaf).strides = other.strides();
+}
+
 void Tensor::retain_grad() {
   GRADUS_CHECK(requires_grad(), "E-REQUIRES-GRAD", "retain_grad: the tensor does not require grad",
                hint("call requires_grad_() on the leaves it is made of"));

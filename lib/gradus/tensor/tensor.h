@@ -122,6 +122,9 @@ class Tensor {
   void register_post_accumulate_grad_hook(std::function<void(const Tensor&)> hook);
   /// Computes the gradients of all leaves this was made from. `gradient` may be left out for one element.
   void backward(const Tensor& gradient = {}, bool retain_graph = false, bool create_graph = false) const;
+  /// Makes this tensor, and every handle to it, hold `other`'s data, dtype and device; its autograd state stays. What
+  /// module.to() does to parameters. Sizes must be equal.
+  void set_data(const Tensor& other);
   /// Shares the data and the version counter; has no history.
   Tensor detach() const;
   uint32_t version() const { return impl_->storage->version(); }
