@@ -204,14 +204,6 @@ struct MissingSync {
   }
 };
 
-#if defined(__SANITIZE_THREAD__)
-#define GRADUS_UNDER_TSAN 1
-#elif defined(__has_feature)
-#if __has_feature(thread_sanitizer)
-#define GRADUS_UNDER_TSAN 1
-#endif
-#endif
-
 #ifdef GRADUS_UNDER_TSAN
 TEST(ThreadBlockDeathTest, ThreadSanitizerSeesAMissingSync) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
