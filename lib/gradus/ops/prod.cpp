@@ -13,6 +13,7 @@ namespace gradus {
 namespace {
 
 using ops::ReducedShapes;
+using ops::ReductionNode;
 
 constexpr auto kProd =
     KernelTable<ReduceArgs>("prod").host<WideReduceKernel<reduction::Multiply>, kAllTypes>();
@@ -52,8 +53,8 @@ struct ProdBackward : ReductionNode {
 };
 
 Tensor prod(const Tensor& x, std::optional<int64_t> dim, bool keepdim) {
-  const ReducedShapes shapes = reduced_shapes(x, dim ? Dims(*dim) : Dims(), keepdim, "prod");
-  Tensor y = reduce(kProd, x, shapes, is_floating_point(x.dtype()) ? x.dtype() : kInt64);
+  const ReducedShapes shapes = ops::reduced_shapes(x, dim ? Dims(*dim) : Dims(), keepdim, "prod");
+  Tensor y = ops::reduce(kProd, x, shapes, is_floating_point(x.dtype()) ? x.dtype() : kInt64);
   if (wants_grad(x)) record<ProdBackward>(y, x, shapes.kept, x.sizes(), dim).save(x);
   return y;
 }
