@@ -12,6 +12,7 @@
 #include <gradus/tensor/storage.h>
 
 #include <functional>
+#include <initializer_list>
 #include <optional>
 #include <vector>
 
@@ -19,6 +20,7 @@ namespace gradus {
 
 class Node;
 class Tensor;
+class TensorIndex;
 
 /// Memory order of a dense tensor. channels_last is meant for 4-D (N, C, H, W) and is just strides.
 enum class MemoryFormat : uint8_t { contiguous, channels_last };
@@ -159,6 +161,11 @@ class Tensor {
   Tensor operator[](int64_t i) const { return select(0, i); }
   Tensor index_select(int64_t dim, const Tensor& index) const;
   Tensor gather(int64_t dim, const Tensor& index) const;
+  /// x[…] and x[…] = values: x.index({0, Slice(1, 5), None, "...", tensor}); see gradus/ops/index.h.
+  Tensor index(std::initializer_list<TensorIndex> indices) const;
+  Tensor& index_put_(std::initializer_list<TensorIndex> indices, const Tensor& values,
+                     bool accumulate = false);
+  Tensor& index_put_(std::initializer_list<TensorIndex> indices, Scalar value);
   std::vector<Tensor> chunk(int64_t chunks, int64_t dim = 0) const;
   std::vector<Tensor> split(int64_t split_size, int64_t dim = 0) const;
 
@@ -191,6 +198,9 @@ class Tensor {
   Tensor& div_(Scalar other);
   Tensor& fill_(Scalar value);
   Tensor& zero_() { return fill_(0); }
+  Tensor& relu_();
+  Tensor& sqrt_();
+  Tensor& clamp_(std::optional<Scalar> min, std::optional<Scalar> max = {});
 
   // Reductions (gradus/ops/reduce.h) and products (matmul.h)
   Tensor sum() const;
