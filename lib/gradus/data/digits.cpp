@@ -51,14 +51,14 @@ struct Pen {
     const auto draw = [&](int k, float low, float high) {
       return low + (high - low) * stream.uniform<float>(static_cast<uint64_t>(image * 8 + k));
     };
-    const float t = draw(0, -.1f, .1f);  // tan of half the angle: up to 11.4 degrees
+    const float t = draw(0, -.16f, .16f);  // tan of half the angle: up to 18 degrees
     const float cosine = (1 - t * t) / (1 + t * t), sine = 2 * t / (1 + t * t);
-    const float shear = draw(1, -.2f, .2f), width = draw(2, .8f, 1.15f), height = draw(3, .85f, 1.1f);
+    const float shear = draw(1, -.3f, .3f), width = draw(2, .65f, 1.2f), height = draw(3, .75f, 1.1f);
     a = cosine / width, b = (sine + shear * cosine) / width;
     c = -sine / height, d = (cosine - shear * sine) / height;
-    shift_x = draw(4, -2, 2), shift_y = draw(5, -2, 2);
+    shift_x = draw(4, -3, 3), shift_y = draw(5, -2.5f, 2.5f);
     radius = draw(6, .09f, .19f);
-    noise = draw(7, 0, 40);
+    noise = draw(7, 0, 160);
   }
   Point to_glyph(int column, int row) const {
     constexpr float half = kSide / 2.0f, unit = 10;  // pixels per glyph unit
