@@ -84,13 +84,16 @@ bool Tensor::is_contiguous(MemoryFormat format) const {
 
 bool Tensor::is_dense() const {
   if (impl_->contiguous) return true;
-  std::array<int, kMaxDims> order;
+  std::array<int, kMaxDims>
+      order;  // the dimensions by stride (std::sort on 8 elements: g++ 12 warns wrongly)
   int n = 0;
   for (int i = 0; i < dim(); ++i) {
     if (sizes()[i] == 0) return true;
-    if (sizes()[i] != 1) order[n++] = i;
+    if (sizes()[i] == 1) continue;
+    int at = n++;
+    for (; at > 0 && strides()[order[at - 1]] > strides()[i]; --at) order[at] = order[at - 1];
+    order[at] = i;
   }
-  std::sort(order.begin(), order.begin() + n, [&](int a, int b) { return strides()[a] < strides()[b]; });
   int64_t step = 1;
   for (int i = 0; i < n; ++i) {
     if (strides()[order[i]] != step) return false;
