@@ -63,16 +63,16 @@ struct StdBackward : Node {
 };
 
 // The variance, in at least float32.
-Tensor wide_var(const Tensor& x, const Dims& dims, const VarOptions& options) {
-  const ReducedShapes shapes = reduced_shapes(x, dims, options.keepdim, "var");
+Tensor wide_var(const Tensor& x, const Dims& dims, bool keepdim, double correction) {
+  const ReducedShapes shapes = reduced_shapes(x, dims, keepdim, "var");
   const int64_t outputs = shapes.kept.numel();
   const double count = outputs == 0 ? 0 : static_cast<double>(x.numel() / outputs);
-  const double divisor = std::max(0.0, count - options.correction);
+  const double divisor = std::max(0.0, count - correction);
   Tensor y;
   {
     NoGradGuard no_grad;
     const Tensor distance = centred(widened(x), shapes.kept);
-    y = sum(distance * distance, dims, options.keepdim) / divisor;
+    y = sum(distance * distance, dims, keepdim) / divisor;
   }
   if (wants_grad(x)) record<VarBackward>(y, x, shapes.kept, x.sizes(), divisor).save(x);
   return y;
@@ -124,14 +124,14 @@ struct LogSumExpBackward : ReductionNode {
 
 }  // namespace
 
-Tensor var(const Tensor& x, const Dims& dims, const VarOptions& options) {
+Tensor var(const Tensor& x, const Dims& dims, bool keepdim, double correction) {
   check_floating(x, "var");
-  return wide_var(x, dims, options).to(x.dtype());
+  return wide_var(x, dims, keepdim, correction).to(x.dtype());
 }
 
-Tensor std(const Tensor& x, const Dims& dims, const VarOptions& options) {
+Tensor std(const Tensor& x, const Dims& dims, bool keepdim, double correction) {
   check_floating(x, "std");
-  const Tensor variance = wide_var(x, dims, options);
+  const Tensor variance = wide_var(x, dims, keepdim, correction);
   Tensor y = [&] {
     NoGradGuard no_grad;
     return variance.sqrt();

@@ -4,14 +4,11 @@
 
 namespace gradus {
 
-struct VarOptions {
-  double correction = 1;  ///< the divisor is the number of elements minus this; 0: the biased variance
-  bool keepdim = false;
-};
-/// The mean squared distance from the mean; NaN where the divisor is 0 or below.
-Tensor var(const Tensor& x, const Dims& dims = {}, const VarOptions& options = {});
+/// The mean squared distance from the mean, dividing by the number of elements minus `correction` (0: the
+/// biased variance); NaN where that is 0 or below.
+Tensor var(const Tensor& x, const Dims& dims = {}, bool keepdim = false, double correction = 1);
 /// sqrt(var); its gradient is 0 where it is 0.
-Tensor std(const Tensor& x, const Dims& dims = {}, const VarOptions& options = {});
+Tensor std(const Tensor& x, const Dims& dims = {}, bool keepdim = false, double correction = 1);
 
 /// (sum |x|^p)^(1/p); p = infinity: the largest |x|, -infinity: the smallest, 0: how many are not 0.
 /// The gradient at the zero vector is 0. Throws E-SHAPE for an infinite p and no elements.
