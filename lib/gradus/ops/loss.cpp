@@ -2,7 +2,7 @@
 #include <gradus/ops/common.h>
 #include <gradus/ops/loss.h>
 #include <gradus/ops/reduce.h>
-#include <gradus/ops/unary.h>
+#include <gradus/ops/rounding.h>
 
 #include "kernels/pair_loss.cuh"
 
@@ -32,8 +32,7 @@ constexpr PairLoss pair_loss(const char* name, const char* backward_name,
 constexpr PairLoss kMse = pair_loss<losses::Squared>(
     "mse_loss", "mse_loss_backward", [](const Tensor& x, const Tensor& t, double) { return (x - t) * 2; });
 constexpr PairLoss kL1 = pair_loss<losses::Absolute>(
-    "l1_loss", "l1_loss_backward",
-    [](const Tensor& x, const Tensor& t, double) { return (x > t).to(x.dtype()) - (x < t).to(x.dtype()); });
+    "l1_loss", "l1_loss_backward", [](const Tensor& x, const Tensor& t, double) { return sign(x - t); });
 constexpr PairLoss kHuber = pair_loss<losses::Huber>(
     "huber_loss", "huber_loss_backward",
     [](const Tensor& x, const Tensor& t, double delta) { return (x - t).clamp(-delta, delta); });

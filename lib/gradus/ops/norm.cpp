@@ -4,7 +4,7 @@
 #include <gradus/ops/factories.h>
 #include <gradus/ops/norm.h>
 #include <gradus/ops/reduction.h>
-#include <gradus/ops/unary.h>
+#include <gradus/ops/rounding.h>
 
 #include <cmath>
 #include <limits>
@@ -78,8 +78,6 @@ Tensor wide_var(const Tensor& x, const Dims& dims, bool keepdim, double correcti
   return y;
 }
 
-Tensor sign_of(const Tensor& x) { return (x > 0).to(x.dtype()) - (x < 0).to(x.dtype()); }
-
 // Gradient of norm: g |x|^(p-1) sign(x) / norm^(p-1), and 0 where the norm is 0.
 struct NormBackward : ReductionNode {
   NormBackward(const Shape& kept_sizes, const Shape& x_sizes, double exponent)
@@ -88,11 +86,11 @@ struct NormBackward : ReductionNode {
   TensorList backward(const TensorList& g) override {
     const Tensor x = saved(0), y = saved(1);
     if (p == 0) return {zeros_like(x)};
-    if (p == 1) return {expand(g[0]) * sign_of(x)};
+    if (p == 1) return {expand(g[0]) * sign(x)};
     const Tensor zero = y == 0;
     if (p == 2) return {x * expand((g[0] / y).masked_fill(zero, 0))};
-    if (std::isinf(p)) return {expand(g[0]) * sign_of(x) * share_of_extremum(x, y)};
-    Tensor power = sign_of(x) * x.abs().pow(p - 1);
+    if (std::isinf(p)) return {expand(g[0]) * sign(x) * share_of_extremum(x, y)};
+    Tensor power = sign(x) * x.abs().pow(p - 1);
     if (p < 1) power = power.masked_fill(x == 0, 0);
     return {power * expand((g[0] / y.pow(p - 1)).masked_fill(zero, 0))};
   }
