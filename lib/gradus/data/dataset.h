@@ -19,7 +19,7 @@ struct Example {
 /// What a batch is made of, and what its randomness comes from: a random transform's draw for a sample
 /// depends on (seed, epoch, index, stage) and on nothing else, so not on which worker makes the batch.
 struct BatchRequest {
-  std::span<const int64_t> indices;
+  std::span<const int64_t> indices = {};
   uint64_t seed = 0;
   int64_t epoch = 0;
   int stage = 0;  ///< place in a Compose, so that two random transforms draw different numbers
