@@ -35,7 +35,7 @@ struct WithNumber {
   template <class T>
   struct Bound {
     T p;
-    GRADUS_HD T operator()(T x) const { return Op{}(x, p); }
+    GRADUS_HD auto operator()(T x) const { return Op{}(x, p); }
   };
   template <class T>
   static Bound<T> bind(const UnaryArgs& a) {
@@ -48,7 +48,7 @@ struct NumberWith {
   template <class T>
   struct Bound {
     T p;
-    GRADUS_HD T operator()(T x) const { return Op{}(p, x); }
+    GRADUS_HD auto operator()(T x) const { return Op{}(p, x); }
   };
   template <class T>
   static Bound<T> bind(const UnaryArgs& a) {

@@ -188,13 +188,19 @@ inline void copy_host(const CopyArgs& args, const Stream&) {
   }
 }
 
-inline void fill_host(const FillArgs& args, const Stream&) {
+/// The number converted to `dtype`, in the first bytes.
+inline uint64_t scalar_bits(Scalar number, DType dtype) {
   uint64_t bits = 0;
-  visit_dtype(args.y.dtype, [&]<class T>(TypeTag<T>) {
-    const T value = args.value.is_floating_point() ? convert<T>(args.value.to<double>())
-                                                   : convert<T>(args.value.to<int64_t>());
+  visit_dtype(dtype, [&]<class T>(TypeTag<T>) {
+    const T value =
+        number.is_floating_point() ? convert<T>(number.to<double>()) : convert<T>(number.to<int64_t>());
     std::memcpy(&bits, &value, sizeof value);
   });
+  return bits;
+}
+
+inline void fill_host(const FillArgs& args, const Stream&) {
+  const uint64_t bits = scalar_bits(args.value, args.y.dtype);
   copy::visit_size(element_size(args.y.dtype), [&]<class W>(W) {
     W word;
     std::memcpy(&word, &bits, sizeof word);

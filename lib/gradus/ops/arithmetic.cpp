@@ -1,7 +1,7 @@
 #include "kernels/arithmetic.cuh"
 
 #include <gradus/ops/arithmetic.h>
-#include <gradus/ops/common.h>
+#include <gradus/ops/pointwise.h>
 #include <gradus/ops/reduce.h>
 #include <gradus/ops/unary.h>
 
@@ -82,21 +82,7 @@ struct IdentityBackward : Node {
   TensorList backward(const TensorList& g) override { return {g[0]}; }
 };
 
-void run(const KernelTable<BinaryArgs>& table, const Tensor& a, const Tensor& b, const Tensor& y) {
-  launch(table, a.dtype(), ops::stream_of(y), BinaryArgs{a.arg(), b.arg(), y.arg(), {}});
-}
-
-// Checks, promotes, allocates and launches; the caller records.
-Tensor binary(const KernelTable<BinaryArgs>& table, Tensor& a, Tensor& b, DType dtype) {
-  ops::check_same_device(table.name(), {{"a", a}, {"b", b}});
-  if (a.dtype() != dtype) a = a.to(dtype);
-  if (b.dtype() != dtype) b = b.to(dtype);
-  Tensor y = ops::binary_output(a, b, dtype, table.name());
-  run(table, a, b, y);
-  return y;
-}
-
-// The same into `a`.
+// run_binary() into `a`.
 Tensor& binary_(const KernelTable<BinaryArgs>& table, Tensor& a, const Tensor& other, DType dtype) {
   const char* op = table.name();
   check_inplace(a, op, {&other, 1});
@@ -110,7 +96,7 @@ Tensor& binary_(const KernelTable<BinaryArgs>& table, Tensor& a, const Tensor& o
   GRADUS_CHECK(sizes == a.sizes(), "E-SHAPE", op, "_: output with shape ", a.sizes(),
                " doesn't match the broadcast shape ", sizes, hint("use the out-of-place operation"));
   const Tensor b = ops::separate_from(other.dtype() == a.dtype() ? other : other.to(a.dtype()), a);
-  run(table, a, b, a);
+  launch(table, a.dtype(), ops::stream_of(a), BinaryArgs{a.arg(), b.arg(), a.arg(), {}});
   a.bump_version();
   return a;
 }
@@ -139,7 +125,7 @@ Tensor& with_number_(const KernelTable<UnaryArgs>& table, Tensor& x, Scalar p, D
 
 Tensor add(const Tensor& a, const Tensor& b) {
   Tensor x = a, z = b;
-  Tensor y = binary(kAdd, x, z, ops::result_type(a, b));
+  Tensor y = ops::run_binary(kAdd, x, z, ops::result_type(a, b));
   if (wants_grad(x, z)) record<AddBackward>(y, {x, z}, x.sizes(), z.sizes());
   return y;
 }
@@ -149,14 +135,14 @@ Tensor sub(const Tensor& a, const Tensor& b) {
                "sub: Subtraction, the `-` operator, with two bool tensors is not supported",
                hint("use logical_xor()"));
   Tensor x = a, z = b;
-  Tensor y = binary(kSub, x, z, ops::result_type(a, b));
+  Tensor y = ops::run_binary(kSub, x, z, ops::result_type(a, b));
   if (wants_grad(x, z)) record<SubBackward>(y, {x, z}, x.sizes(), z.sizes());
   return y;
 }
 
 Tensor mul(const Tensor& a, const Tensor& b) {
   Tensor x = a, z = b;
-  Tensor y = binary(kMul, x, z, ops::result_type(a, b));
+  Tensor y = ops::run_binary(kMul, x, z, ops::result_type(a, b));
   if (wants_grad(x, z)) {
     record<MulBackward>(y, {x, z}, x.sizes(), z.sizes())
         .save(z.requires_grad() ? x : Tensor())
@@ -167,7 +153,7 @@ Tensor mul(const Tensor& a, const Tensor& b) {
 
 Tensor div(const Tensor& a, const Tensor& b) {
   Tensor x = a, z = b;
-  Tensor y = binary(kDiv, x, z, division_type(ops::result_type(a, b)));
+  Tensor y = ops::run_binary(kDiv, x, z, division_type(ops::result_type(a, b)));
   if (wants_grad(x, z))
     record<DivBackward>(y, {x, z}, x.sizes(), z.sizes()).save(z.requires_grad() ? x : Tensor()).save(z);
   return y;

@@ -6,19 +6,19 @@
 namespace gradus {
 
 /// The nearest whole number below, above, nearest (half to even) and towards zero. Integers stay as they are;
-/// throws E-DTYPE for bool.
+/// throws E-NOT-IMPLEMENTED for bool.
 Tensor floor(const Tensor& x);
 Tensor ceil(const Tensor& x);
 Tensor round(const Tensor& x);
 Tensor trunc(const Tensor& x);
-/// -1, 0 or 1; 0 for NaN. Throws E-DTYPE for bool.
+/// -1, 0 or 1; 0 for NaN. Throws E-NOT-IMPLEMENTED for bool.
 Tensor sign(const Tensor& x);
 
 /// How div() rounds its quotient: towards -inf or towards 0.
 enum class Rounding { floor, trunc };
 
 // Shapes broadcast and dtypes promote as in div(), but integers stay integers. Integer division by zero
-// throws E-DIVISION; floating division by zero gives inf or NaN. No operand may be bool (E-DTYPE).
+// throws E-DIVISION; floating division by zero gives inf or NaN. Two bools throw E-NOT-IMPLEMENTED.
 
 /// a / b, rounded: -3 / 2 gives -2 (floor) or -1 (trunc).
 Tensor div(const Tensor& a, const Tensor& b, Rounding rounding);

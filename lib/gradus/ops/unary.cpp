@@ -2,7 +2,7 @@
 
 #include <gradus/ops/arithmetic.h>
 #include <gradus/ops/unary.h>
-#include <gradus/ops/unary_rule.h>
+#include <gradus/ops/pointwise.h>
 
 namespace gradus {
 namespace {

@@ -6,9 +6,9 @@
 
 namespace gradus {
 
-/// -x. Throws E-DTYPE for bool.
+/// -x. Throws E-NOT-IMPLEMENTED for bool.
 Tensor neg(const Tensor& x);
-/// |x|; its gradient at 0 is 0. Throws E-DTYPE for bool.
+/// |x|; its gradient at 0 is 0. Throws E-NOT-IMPLEMENTED for bool.
 Tensor abs(const Tensor& x);
 /// x * x
 Tensor square(const Tensor& x);

@@ -20,6 +20,7 @@ SavedTensor::SavedTensor(const Tensor& tensor, bool is_output)
       output_nr_(tensor.impl()->output_nr) {}
 
 Tensor SavedTensor::unpack(const Node* node) const {
+  if (!tensor_.defined()) return {};
   GRADUS_CHECK(tensor_.version() == version_, "E-INPLACE", node->name(),
                ": one of the variables needed for gradient computation has been modified by an inplace "
                "operation: the ",

@@ -1,0 +1,118 @@
+#include "kernels/activation.cuh"
+
+#include <gradus/ops/activation.h>
+#include <gradus/ops/arithmetic.h>
+#include <gradus/ops/compare.h>
+#include <gradus/ops/pointwise.h>
+#include <gradus/ops/unary.h>
+#include <gradus/ops/where.h>
+
+namespace gradus {
+namespace {
+
+using namespace kernels;
+using ops::as_floating;
+using ops::Keep;
+using ops::unary;
+
+template <class F>
+constexpr KernelTable<UnaryArgs> forward(const char* name) {
+  return KernelTable<UnaryArgs>(name).host<UnaryKernel<F>, kFloatingTypes>();
+}
+template <class F>
+constexpr KernelTable<BinaryArgs> gradient(const char* name) {
+  return KernelTable<BinaryArgs>(name).host<BinaryKernel<F>, kFloatingTypes>();
+}
+
+constexpr auto kRelu = KernelTable<UnaryArgs>("relu").host<UnaryKernel<Relu>, kNumericTypes>();
+constexpr auto kLeakyRelu = forward<LeakyRelu>("leaky_relu");
+constexpr auto kSigmoid = forward<Sigmoid>("sigmoid");
+constexpr auto kTanh = forward<Tanh>("tanh");
+constexpr auto kSilu = forward<Silu>("silu");
+constexpr auto kGelu = forward<Gelu>("gelu");
+constexpr auto kGeluTanh = forward<GeluTanh>("gelu");
+constexpr auto kSoftplus = forward<Softplus>("softplus");
+constexpr auto kReluGrad = gradient<ReluGrad>("relu_backward");
+constexpr auto kLeakyReluGrad = gradient<LeakyReluGrad>("leaky_relu_backward");
+constexpr auto kSigmoidGrad = gradient<SigmoidGrad>("sigmoid_backward");
+constexpr auto kTanhGrad = gradient<TanhGrad>("tanh_backward");
+constexpr auto kSiluGrad = gradient<SiluGrad>("silu_backward");
+constexpr auto kGeluGrad = gradient<GeluGrad>("gelu_backward");
+constexpr auto kGeluTanhGrad = gradient<GeluTanhGrad>("gelu_backward");
+
+// A derivative is written twice: as one kernel, which is what training runs, and with differentiable
+// operations for a pass that is itself recorded (create_graph). tests/ops compares the two.
+bool recorded() { return GradMode::is_enabled(); }
+
+Tensor fused(const KernelTable<BinaryArgs>& table, const Tensor& dy, const Tensor& kept, Scalar p = 0) {
+  Tensor dx = empty_like(kept);
+  launch(table, dx.dtype(), ops::stream_of(dx), BinaryArgs{dy.arg(), kept.arg(), dx.arg(), p});
+  return dx;
+}
+
+Tensor relu_rule(const Tensor& g, const Tensor& y, Scalar, Scalar) {
+  return recorded() ? masked_fill(g, y <= 0, 0) : fused(kReluGrad, g, y);
+}
+Tensor leaky_relu_rule(const Tensor& g, const Tensor& x, Scalar slope, Scalar) {
+  return recorded() ? where(x > 0, g, g * slope) : fused(kLeakyReluGrad, g, x, slope);
+}
+Tensor sigmoid_rule(const Tensor& g, const Tensor& y, Scalar, Scalar) {
+  return recorded() ? g * ((1 - y) * y) : fused(kSigmoidGrad, g, y);
+}
+Tensor tanh_rule(const Tensor& g, const Tensor& y, Scalar, Scalar) {
+  return recorded() ? g * (1 - square(y)) : fused(kTanhGrad, g, y);
+}
+Tensor silu_rule(const Tensor& g, const Tensor& x, Scalar, Scalar) {
+  if (!recorded()) return fused(kSiluGrad, g, x);
+  const Tensor s = sigmoid(x);
+  return g * (s * (1 + x * (1 - s)));
+}
+Tensor gelu_rule(const Tensor& g, const Tensor& x, Scalar, Scalar) {
+  if (!recorded()) return fused(kGeluGrad, g, x);
+  const Tensor cdf = (erf(x * kSqrtHalf) + 1) * 0.5;
+  return g * (cdf + x * exp(square(x) * -0.5) * kInvSqrtTwoPi);
+}
+Tensor gelu_tanh_rule(const Tensor& g, const Tensor& x, Scalar, Scalar) {
+  if (!recorded()) return fused(kGeluTanhGrad, g, x);
+  const Tensor t = tanh((x + square(x) * x * kGeluCubic) * kSqrtTwoOverPi);
+  const Tensor slope = (square(x) * (3 * kGeluCubic) + 1) * kSqrtTwoOverPi;
+  return g * ((t + 1) * 0.5 + x * (1 - square(t)) * slope * 0.5);
+}
+Tensor softplus_rule(const Tensor& g, const Tensor& x, Scalar beta, Scalar) { return g * sigmoid(x * beta); }
+
+}  // namespace
+
+Tensor relu(const Tensor& x) { return unary(kRelu, x, "ReluBackward", Keep::y, relu_rule); }
+Tensor leaky_relu(const Tensor& x, double negative_slope) {
+  return unary(kLeakyRelu, as_floating(x), "LeakyReluBackward", Keep::x, leaky_relu_rule, negative_slope);
+}
+Tensor sigmoid(const Tensor& x) {
+  return unary(kSigmoid, as_floating(x), "SigmoidBackward", Keep::y, sigmoid_rule);
+}
+Tensor tanh(const Tensor& x) { return unary(kTanh, as_floating(x), "TanhBackward", Keep::y, tanh_rule); }
+Tensor silu(const Tensor& x) { return unary(kSilu, as_floating(x), "SiluBackward", Keep::x, silu_rule); }
+
+Tensor gelu(const Tensor& x, std::string_view approximate) {
+  GRADUS_CHECK(approximate == "none" || approximate == "tanh", "E-ARG",
+               "gelu: approximate argument must be either none or tanh, got '", approximate, "'");
+  if (approximate == "tanh") return unary(kGeluTanh, as_floating(x), "GeluBackward", Keep::x, gelu_tanh_rule);
+  return unary(kGelu, as_floating(x), "GeluBackward", Keep::x, gelu_rule);
+}
+
+Tensor softplus(const Tensor& x, double beta, double threshold) {
+  return unary(kSoftplus, as_floating(x), "SoftplusBackward", Keep::x, softplus_rule, beta, threshold);
+}
+
+Tensor& Tensor::relu_() {
+  if (wants_grad(*this)) return ops::assign(*this, gradus::relu(*this), "relu");
+  check_inplace(*this, "relu");
+  launch(kRelu, dtype(), ops::stream_of(*this), UnaryArgs{arg(), arg(), 0, 0});
+  bump_version();
+  return *this;
+}
+
+Tensor Tensor::tanh() const { return gradus::tanh(*this); }
+Tensor Tensor::sigmoid() const { return gradus::sigmoid(*this); }
+Tensor Tensor::relu() const { return gradus::relu(*this); }
+
+}  // namespace gradus

@@ -1,0 +1,89 @@
+#include "kernels/pow.cuh"
+
+#include <gradus/ops/arithmetic.h>
+#include <gradus/ops/compare.h>
+#include <gradus/ops/factories.h>
+#include <gradus/ops/pointwise.h>
+#include <gradus/ops/pow.h>
+#include <gradus/ops/unary.h>
+#include <gradus/ops/where.h>
+
+#include "kernels/arithmetic.cuh"
+#include "kernels/unary.cuh"
+
+namespace gradus {
+namespace {
+
+using namespace kernels;
+using ops::Keep;
+
+template <class F>
+constexpr KernelTable<UnaryArgs> power() {
+  return KernelTable<UnaryArgs>("pow").host<UnaryKernel<F>, kNumericTypes>();
+}
+
+constexpr auto kPow = KernelTable<BinaryArgs>("pow").host<BinaryKernel<Pow>, kNumericTypes>();
+constexpr auto kPowNumber = power<WithNumber<Pow>>();
+// The common exponents need no logarithm.
+constexpr auto kPow2 = power<Square>();
+constexpr auto kPow3 = power<Cube>();
+constexpr auto kPowHalf = KernelTable<UnaryArgs>("pow").host<UnaryKernel<Sqrt>, kFloatingTypes>();
+
+const KernelTable<UnaryArgs>& table_for(double exponent) {
+  return exponent == 2 ? kPow2 : exponent == 3 ? kPow3 : exponent == 0.5 ? kPowHalf : kPowNumber;
+}
+
+Tensor pow_rule(const Tensor& g, const Tensor& x, Scalar exponent, Scalar) {
+  const double p = exponent.to<double>();
+  if (p == 0) return zeros_like(g);
+  return g * (pow(x, p - 1) * p);
+}
+
+struct PowBackward : Node {
+  PowBackward(const Shape& a, const Shape& b) : a_sizes(a), b_sizes(b) {}
+  const char* name() const override { return "PowBackward"; }
+  TensorList backward(const TensorList& g) override {
+    return {wants(0) ? sum_to_size(base_gradient(g[0]), a_sizes) : Tensor(),
+            wants(1) ? sum_to_size(exponent_gradient(g[0]), b_sizes) : Tensor()};
+  }
+  // 0 at exponent 0, though x^-1 may be inf there.
+  Tensor base_gradient(const Tensor& g) const {
+    const Tensor x = saved(0), e = saved(1);
+    return masked_fill(g * (e * pow(x, e - 1)), e == 0, 0);
+  }
+  // 0^e is 0 for all e > 0, though log 0 is -inf.
+  Tensor exponent_gradient(const Tensor& g) const {
+    const Tensor x = saved(0), e = saved(1);
+    return masked_fill(g * (saved(2) * log(x)), logical_and(x == 0, e >= 0), 0);
+  }
+  Shape a_sizes, b_sizes;
+};
+
+}  // namespace
+
+Tensor pow(const Tensor& x, Scalar exponent) {
+  const Tensor in = x.to(promote_with_scalar(x.dtype(), exponent.kind()));
+  const double p = exponent.to<double>();
+  GRADUS_CHECK(in.is_floating_point() || p >= 0, "E-ARG",
+               "pow: Integers to negative integer powers are not allowed; the exponent is ", p,
+               hint("convert the base with .to(kFloat32)"));
+  if (p == 1) return mul(in, 1);
+  return ops::unary(table_for(p), in, "PowBackward", Keep::x, pow_rule, exponent);
+}
+
+Tensor pow(const Tensor& x, const Tensor& exponent) {
+  Tensor a = x, b = exponent;
+  Tensor y = ops::run_binary(kPow, a, b, ops::result_type(x, exponent));
+  if (wants_grad(a, b)) record<PowBackward>(y, {a, b}, a.sizes(), b.sizes()).save(a).save(b).save(y);
+  return y;
+}
+
+Tensor pow(Scalar base, const Tensor& exponent) {
+  return pow(scalar_tensor(base, {.dtype = promote_with_scalar(exponent.dtype(), base.kind()),
+                                  .device = exponent.device()}),
+             exponent);
+}
+
+Tensor Tensor::pow(Scalar exponent) const { return gradus::pow(*this, exponent); }
+
+}  // namespace gradus
