@@ -30,8 +30,9 @@ if(GRADUS_SANITIZE STREQUAL "address")
   add_compile_options(-fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer)
   add_link_options(-fsanitize=address,undefined)
 elseif(GRADUS_SANITIZE STREQUAL "thread")
-  # ThreadSanitizer cannot see libgomp's synchronisation: parallel loops run on std::thread instead.
-  add_compile_options(-fsanitize=thread -fno-omit-frame-pointer)
+  # ThreadSanitizer cannot see libgomp's synchronisation: parallel loops run on std::thread instead, and of OpenMP
+  # only the simd pragmas remain.
+  add_compile_options(-fsanitize=thread -fno-omit-frame-pointer -fopenmp-simd)
   add_link_options(-fsanitize=thread)
   add_compile_definitions(GRADUS_STD_THREADS)
 elseif(GRADUS_SANITIZE)
