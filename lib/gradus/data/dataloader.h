@@ -30,17 +30,6 @@ struct DataLoaderOptions {
   std::optional<int> prefetch_factor = {};  ///< batches each worker makes ahead; 2 unless given
   bool persistent_workers = false;          ///< keeps the threads between epochs
   std::optional<uint64_t> seed = {};        ///< of shuffle and transforms; the default generator's if empty
-};                                          ///< in place of shuffle
-std::shared_ptr<const BatchSampler>
-    batch_sampler;                        ///< in place of batch_size, shuffle, sampler and drop_last
-int num_workers = 0;                      ///< threads; 0 makes each batch when it is asked for
-CollateFunction collate = {};             ///< in place of the dataset's get_batch()
-bool pin_memory = false;                  ///< no effect (with a warning) without a device that pins
-bool drop_last = false;                   ///< leaves out a last batch that is not full
-double timeout = 0;                       ///< seconds to wait for a batch; 0 waits for ever
-std::optional<int> prefetch_factor = {};  ///< batches each worker makes ahead; 2 unless given
-bool persistent_workers = false;          ///< keeps the threads between epochs
-std::optional<uint64_t> seed = {};        ///< of shuffle and transforms; the default generator's if empty
 };
 
 namespace detail {
