@@ -58,13 +58,16 @@ TEST(RandomOps, moments_and_ranges) {
   const auto n = normal_(zeros({100000}), 3, 2, g).to_vector<double>();
   auto mean = [](const std::vector<double>& v) { return std::accumulate(v.begin(), v.end(), 0.0) / 1e5; };
   auto deviation = [&](const std::vector<double>& v) {
+    const double m = mean(v);
     double sum = 0;
-    for (double x : v) sum += (x - mean(v)) * (x - mean(v));
+    for (double x : v) sum += (x - m) * (x - m);
     return std::sqrt(sum / 1e5);
   };
   // Five standard errors of the mean and of the deviation.
   EXPECT_TRUE(std::fabs(mean(u) - 1) <= 5 * 1.732 / 316);
   EXPECT_TRUE(std::fabs(mean(n) - 3) <= 5 * 2.0 / 316);
+  EXPECT_TRUE(std::fabs(deviation(u) - 1.732) <= 5 * 1.732 / 447);
+  EXPECT_TRUE(std::fabs(deviation(n) - 2) <= 5 * 2.0 / 447);
   EXPECT_GE(*std::min_element(u.begin(), u.end()), -2);
   EXPECT_LT(*std::max_element(u.begin(), u.end()), 4);
 }
