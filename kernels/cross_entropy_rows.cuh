@@ -151,13 +151,20 @@ struct CrossEntropyBackwardKernel {
     }
     const C m = a.stats.data<C>()[i], log_s = a.stats.data<C>()[samples + i],
             of_p = hard + share * all_weights;
-    auto slope = [&](int64_t k) {
-      const C p = math::exp((static_cast<C>(x[k]) - m) - log_s);
-      return of_p * p - (w != nullptr ? share * static_cast<C>(w[k]) : share);
-    };
+    auto slope = [=](C v) { return of_p * math::exp((v - m) - log_s); };
+    if (w == nullptr || share == 0) {
+      rows::map(x, d, classes, [=](C v) { return slope(v) - share; });
+    } else {
 #pragma omp simd
-    for (int64_t k = 0; k < classes; ++k) d[k] = static_cast<T>(slope(k));
-    d[t] = static_cast<T>(slope(t) - hard);
+      for (int64_t k = 0; k < classes; ++k)
+        d[k] = static_cast<T>(slope(static_cast<C>(x[k])) - share * static_cast<C>(w[k]));
+    }
+    if constexpr (std::is_same_v<T, C>) {
+      d[t] -= hard;
+    } else {  // once more, to round once only
+      const C smooth = w != nullptr ? share * static_cast<C>(w[t]) : share;
+      d[t] = static_cast<T>(slope(static_cast<C>(x[t])) - smooth - hard);
+    }
   }
 };
 

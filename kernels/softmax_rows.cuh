@@ -52,26 +52,50 @@ ComputeType<T> largest(const T* x, int64_t n) {
                                                  [&](int64_t i) { return static_cast<C>(x[i]); });
 }
 
-/// The sum of exp(x[i] - m). The last few elements too are done as a whole vector, filled up with -inf, whose
-/// exp is 0.
+/// The last n % kLanes elements of a row as a whole vector, the missing ones copies of the last: an exp of 16
+/// costs no more than one of a single number.
+template <class T>
+void load_rest(const T* x, int64_t n, ComputeType<T>* lane) {
+  const int64_t whole = n - n % kLanes;
+  for (int j = 0; j < kLanes; ++j) lane[j] = static_cast<ComputeType<T>>(x[std::min(whole + j, n - 1)]);
+}
+
+/// The sum of exp(x[i] - m).
 template <class T>
 ComputeType<T> sum_exp(const T* x, int64_t n, ComputeType<T> m) {
   using C = ComputeType<T>;
-  const int64_t whole = n - n % kLanes;
-  C lane[kLanes], last[kLanes];
-  for (int j = 0; j < kLanes; ++j) {
-    lane[j] = 0;
-    last[j] = whole + j < n ? static_cast<C>(x[whole + j]) - m : -std::numeric_limits<C>::infinity();
-  }
-  for (int64_t i = 0; i < whole; i += kLanes) {
+  C lane[kLanes] = {}, last[kLanes];
+  int64_t i = 0;
+  for (; i + kLanes <= n; i += kLanes) {
 #pragma omp simd
     for (int j = 0; j < kLanes; ++j) lane[j] += math::exp(static_cast<C>(x[i + j]) - m);
   }
+  if (i < n) {
+    load_rest(x, n, last);
 #pragma omp simd
-  for (int j = 0; j < kLanes; ++j) lane[j] += math::exp(last[j]);
+    for (int j = 0; j < kLanes; ++j) last[j] = math::exp(last[j] - m);
+    for (int j = 0; i + j < n; ++j) lane[j] += last[j];
+  }
   for (int w = kLanes / 2; w > 0; w /= 2)
     for (int j = 0; j < w; ++j) lane[j] += lane[j + w];
   return lane[0];
+}
+
+/// y[i] = f(x[i])
+template <class T, class F>
+void map(const T* x, T* y, int64_t n, const F& f) {
+  using C = ComputeType<T>;
+  int64_t i = 0;
+  for (; i + kLanes <= n; i += kLanes) {
+#pragma omp simd
+    for (int j = 0; j < kLanes; ++j) y[i + j] = static_cast<T>(f(static_cast<C>(x[i + j])));
+  }
+  if (i == n) return;
+  C last[kLanes];
+  load_rest(x, n, last);
+#pragma omp simd
+  for (int j = 0; j < kLanes; ++j) last[j] = f(last[j]);
+  for (int j = 0; i + j < n; ++j) y[i + j] = static_cast<T>(last[j]);
 }
 
 // One row of neighbours.
@@ -79,11 +103,7 @@ template <bool Log, class T>
 void softmax(const T* x, T* y, int64_t n) {
   using C = ComputeType<T>;
   const C m = largest(x, n), s = sum_exp(x, n, m), log_s = Log ? math::log(s) : C{0};
-#pragma omp simd
-  for (int64_t i = 0; i < n; ++i) {
-    const C shifted = static_cast<C>(x[i]) - m;
-    y[i] = static_cast<T>(Log ? shifted - log_s : math::exp(shifted) / s);
-  }
+  map(x, y, n, [=](C v) { return Log ? (v - m) - log_s : math::exp(v - m) / s; });
 }
 
 // W rows that interleave at distance `step`.

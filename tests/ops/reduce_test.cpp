@@ -341,7 +341,7 @@ TEST(Reduce, half_types_add_up_in_float32) {
             (std::vector<double>{512, 512, 512}));
 }
 
-// Added up one after another in float32, 3 million times 0.1 is 4 % off.
+// Added up one after another in float32, 3 million times 0.1 is 3 % off.
 TEST(Reduce, sums_of_many_keep_their_digits) {
   const int64_t n = 3000000;
   const Tensor x = full({n}, 0.1f);
