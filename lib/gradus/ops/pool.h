@@ -9,8 +9,8 @@
 namespace gradus {
 
 struct MaxPool2dOptions {
-  std::optional<Size2> stride;  ///< the kernel size if not given
-  Size2 padding = 0;            ///< with -inf; at most half the kernel
+  std::optional<Size2> stride = {};  ///< the kernel size if not given
+  Size2 padding = 0;                 ///< with -inf; at most half the kernel
   Size2 dilation = 1;
   bool ceil_mode = false;
 };
@@ -23,11 +23,11 @@ std::pair<Tensor, Tensor> max_pool2d_with_indices(const Tensor& input, Size2 ker
                                                   const MaxPool2dOptions& options = {});
 
 struct AvgPool2dOptions {
-  std::optional<Size2> stride;  ///< the kernel size if not given
+  std::optional<Size2> stride = {};  ///< the kernel size if not given
   Size2 padding = 0;
   bool ceil_mode = false;
   bool count_include_pad = true;
-  std::optional<int64_t> divisor_override;
+  std::optional<int64_t> divisor_override = {};
 };
 
 /// The mean of each window; padding counts as zeros unless count_include_pad is false.
