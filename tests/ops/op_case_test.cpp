@@ -47,7 +47,7 @@ TEST(OpCaseHarness, accepts_a_right_operation) { EXPECT_THAT(failures(good_case(
 TEST(OpCaseHarness, sees_a_wrong_forward) {
   OpCase c = good_case();
   c.reference = pointwise([](double x) { return 3.001 * x; });
-  EXPECT_THAT(failures(c, Device()), AllOf(Contains(HasSubstr("triple [forward bfloat16] at [2, 3, 2, 2]")),
+  EXPECT_THAT(failures(c, Device()), AllOf(Contains(HasSubstr("triple [forward float32] at [2, 3, 2, 2]")),
                                            Contains(HasSubstr("[forward float64]"))));
 }
 

@@ -53,9 +53,7 @@ Bounds bounds_for(DType dtype, std::optional<Scalar> min, std::optional<Scalar> 
 
 struct ClampBackward : Node {
   const char* name() const override { return "ClampBackward"; }
-  TensorList backward(const TensorList& g) override {
-    return {masked_fill(g[0], ne(saved(0), saved(1)), 0)};  // x != y: outside, or NaN
-  }
+  TensorList backward(const TensorList& g) override { return {masked_fill(g[0], saved(0), 0)}; }
 };
 
 DType clamped_type(const Tensor& x, std::optional<Scalar> min, std::optional<Scalar> max) {
@@ -87,7 +85,7 @@ Tensor clamp(const Tensor& x, std::optional<Scalar> min, std::optional<Scalar> m
   const Tensor in = x.to(clamped_type(x, min, max));
   const Bounds bounds = bounds_for(in.dtype(), min, max);
   Tensor y = ops::run_unary(kClamp, in, bounds.low, bounds.high);
-  if (wants_grad(in)) record<ClampBackward>(y, in).save(in).save(y);
+  if (wants_grad(in)) record<ClampBackward>(y, in).save(ne(in, y));  // outside, or NaN
   return y;
 }
 
