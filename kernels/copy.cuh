@@ -4,6 +4,7 @@
 #pragma once
 #include <cstring>
 #include <limits>
+#include <utility>
 
 #include "kernels/elementwise.cuh"
 
@@ -47,7 +48,7 @@ namespace copy {
 // Elements converted at a time: source and result fit in the first-level cache.
 inline constexpr int64_t kChunk = 512;
 // Edge of a transposed tile. 16 floats are a cache line.
-inline constexpr int64_t kTile = 16;
+inline constexpr int kTile = 16;
 
 // Calls f with an unsigned integer type of `bytes` bytes.
 template <class F>
@@ -75,10 +76,39 @@ void move_row(int64_t n, W* y, int64_t sy, const W* x, int64_t sx) {
   }
 }
 
-// y[b * yb + a] = x[a * xa + b]. Through a buffer: reading x down a column would bring in each cache line
-// 16 times, and where xa is a power of two all of them fall into one cache set.
+#if defined(__GNUC__) && !defined(__CUDACC__)
+// One step of transposing a full tile in registers: swaps the off-diagonal blocks of size S.
+template <int S, class V, int... J>
+void swap_blocks(V (&row)[kTile], std::integer_sequence<int, J...>) {
+  for (int i = 0; i < kTile; ++i) {
+    if (i & S) continue;
+    const V a = row[i], b = row[i + S];
+    row[i] = __builtin_shufflevector(a, b, (J & S ? kTile + J - S : J)...);
+    row[i + S] = __builtin_shufflevector(a, b, (J & S ? kTile + J : J + S)...);
+  }
+}
+
+template <class W>
+void transpose_full_tile(W* y, int64_t yb, const W* x, int64_t xa) {
+  typedef W V __attribute__((vector_size(kTile * sizeof(W))));
+  constexpr auto lanes = std::make_integer_sequence<int, kTile>();
+  V row[kTile];
+  for (int a = 0; a < kTile; ++a) std::memcpy(&row[a], x + a * xa, sizeof(V));
+  swap_blocks<8>(row, lanes);
+  swap_blocks<4>(row, lanes);
+  swap_blocks<2>(row, lanes);
+  swap_blocks<1>(row, lanes);
+  for (int b = 0; b < kTile; ++b) std::memcpy(y + b * yb, &row[b], sizeof(V));
+}
+#endif
+
+// y[b * yb + a] = x[a * xa + b] for a < na, b < nb, by way of a buffer: reading x down a column would bring
+// in each cache line 16 times, and where xa is a power of two all of them fall into one cache set.
 template <class W>
 void transpose_tile(int64_t na, int64_t nb, W* y, int64_t yb, const W* x, int64_t xa) {
+#if defined(__GNUC__) && !defined(__CUDACC__)
+  if (na == kTile && nb == kTile) return transpose_full_tile(y, yb, x, xa);
+#endif
   W tile[kTile][kTile];
   for (int64_t a = 0; a < na; ++a) std::memcpy(tile[a], x + a * xa, static_cast<size_t>(nb) * sizeof(W));
   for (int64_t b = 0; b < nb; ++b)
@@ -116,8 +146,8 @@ void transpose(const elementwise::LoopNest<1>& nest, int dim, W* y, const W* x) 
         rest /= nest.sizes[d];
       }
       for (int64_t a = 0; a < na; a += kTile)
-        transpose_tile(std::min(kTile, na - a), std::min(kTile, nb - b), y + at_y + a, yb, x + at_x + a * xa,
-                       xa);
+        transpose_tile(std::min<int64_t>(kTile, na - a), std::min<int64_t>(kTile, nb - b), y + at_y + a, yb,
+                       x + at_x + a * xa, xa);
     }
   });
 }

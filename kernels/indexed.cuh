@@ -25,11 +25,14 @@ GRADUS_HD inline int64_t element_offset(const TensorArg& y, int64_t i) {
   return offset;
 }
 
+/// The most elements that fill_by_index() asks for at once.
+inline constexpr int64_t kIndexedChunk = 1024;
+
 /// y[i] = value i of what make(first, n, values) writes for the elements first … first + n - 1. C is the type
-/// it computes in; `first` is a multiple of 1024 and n at most 1024.
+/// it computes in; `first` is a multiple of kIndexedChunk and n at most that.
 template <class T, class C, class Make>
 void fill_by_index(const TensorArg& y, const Make& make) {
-  constexpr int64_t kChunk = 1024, kGrain = 16;
+  constexpr int64_t kChunk = kIndexedChunk, kGrain = 16;
   const int64_t numel = y.numel();
   const bool row_major = is_row_major(y);
   T* out = y.data<T>();

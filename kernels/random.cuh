@@ -48,19 +48,23 @@ void uniforms(const PhiloxStream& stream, int64_t first, int64_t n, C* out) {
   for (int64_t i = 0; i < n; i += kBlock<C>) uniform_block(stream, first + i, out + i);
 }
 
-// As PhiloxStream::normal(), both halves of a pair at once.
+// As PhiloxStream::normal(), both halves of a pair at once. Pairs are taken apart first: the long loop then
+// runs along contiguous memory, and so on vectors.
 template <class C>
 void normals(const PhiloxStream& stream, int64_t first, int64_t n, C* out) {
   constexpr C two_pi = static_cast<C>(6.283185307179586476925);
   constexpr C step = std::is_same_v<C, float> ? static_cast<C>(0x1p-24) : static_cast<C>(0x1p-53);
+  C u[kIndexedChunk / 2], v[kIndexedChunk / 2];
+  const int64_t pairs = (n + 1) / 2;
   uniforms(stream, first, n, out);
+  for (int64_t k = 0; k < pairs; ++k) u[k] = out[2 * k], v[k] = out[2 * k + 1];
 #pragma omp simd
-  for (int64_t i = 0; i < n; i += 2) {
-    const C radius = math::sqrt(C{-2} * math::log(out[i] + step));
-    const C angle = two_pi * out[i + 1];
-    out[i] = radius * math::cos(angle);
-    out[i + 1] = radius * math::sin(angle);
+  for (int64_t k = 0; k < pairs; ++k) {
+    const C radius = math::sqrt(C{-2} * math::log(u[k] + step)), angle = two_pi * v[k];
+    u[k] = radius * math::cos(angle);
+    v[k] = radius * math::sin(angle);
   }
+  for (int64_t k = 0; k < pairs; ++k) out[2 * k] = u[k], out[2 * k + 1] = v[k];
 }
 
 // A uniform number cut to the digits that T has, or rounding would give 1.

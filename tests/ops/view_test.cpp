@@ -191,7 +191,7 @@ TEST(View, view_shares_memory_and_refuses_what_it_cannot_do) {
 
 TEST(View, channels_last_memory_is_reshaped_not_viewed) {
   const Tensor x = arange(24).reshape({1, 2, 3, 4}).contiguous(MemoryFormat::channels_last);
-  EXPECT_NE(error_of([&] { x.view({2, 12}); }).find("Use .reshape(...)"), std::string::npos);
+  EXPECT_NE(error_of([&] { x.view({24}); }).find("Use .reshape(...)"), std::string::npos);
   EXPECT_EQ(x.flatten(1).to_vector<int64_t>(), arange(24).to_vector<int64_t>());
 }
 
@@ -222,7 +222,7 @@ TEST(View, wrong_arguments_are_refused_with_both_values) {
       error_of([&] {
         x.expand({2, 4});
       }).substr(0, 100),
-      "E-SHAPE expand: the expanded size of the tensor (4) must match the existing size (3) at non-singlet");
+      "E-SHAPE expand: the expanded size of the tensor (4) must match the existing size (3) at non-singleto");
   EXPECT_EQ(
       error_of([&] {
         split(x, {1, 1}, 1);
