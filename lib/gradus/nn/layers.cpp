@@ -15,6 +15,9 @@ namespace {
 
 const char* yes_no(bool value) { return value ? "True" : "False"; }
 
+// As PyTorch prints what was given: 2 for (2, 2).
+std::string short_form(Size2 s) { return s.h == s.w ? str(s.h) : to_string(s); }
+
 // PyTorch's default for Linear and Conv2d: kaiming_uniform_ with a = sqrt(5) is U(-1/sqrt(fan_in),
 // 1/sqrt(fan_in)), and the bias takes the same bound.
 void initialise(Tensor weight, Tensor bias) {
@@ -72,15 +75,17 @@ std::string Conv2dImpl::describe() const {
 MaxPool2dImpl::MaxPool2dImpl(Size2 kernel_size, const MaxPool2dOptions& options)
     : kernel_(kernel_size), options_(options) {}
 std::string MaxPool2dImpl::describe() const {
-  return str("MaxPool2d(kernel_size=", kernel_, ", stride=", options_.stride.value_or(kernel_),
-             ", padding=", options_.padding, ", dilation=", options_.dilation,
+  return str("MaxPool2d(kernel_size=", short_form(kernel_),
+             ", stride=", short_form(options_.stride.value_or(kernel_)),
+             ", padding=", short_form(options_.padding), ", dilation=", short_form(options_.dilation),
              ", ceil_mode=", yes_no(options_.ceil_mode), ")");
 }
 AvgPool2dImpl::AvgPool2dImpl(Size2 kernel_size, const AvgPool2dOptions& options)
     : kernel_(kernel_size), options_(options) {}
 std::string AvgPool2dImpl::describe() const {
-  return str("AvgPool2d(kernel_size=", kernel_, ", stride=", options_.stride.value_or(kernel_),
-             ", padding=", options_.padding, ")");
+  return str("AvgPool2d(kernel_size=", short_form(kernel_),
+             ", stride=", short_form(options_.stride.value_or(kernel_)),
+             ", padding=", short_form(options_.padding), ")");
 }
 
 BatchNorm1dImpl::BatchNorm1dImpl(int64_t num_features, const BatchNormLayerOptions& options)
@@ -110,6 +115,13 @@ void BatchNorm2dImpl::check_input(const Tensor& x) const {
   GRADUS_CHECK(x.dim() == 4, "E-SHAPE", "BatchNorm2d: expected 4D input (got ", x.dim(), "D input of shape ",
                x.sizes(), ")", hint("use BatchNorm1d for (N, C) or (N, C, L)"));
 }
+std::string AdaptiveAvgPool2dImpl::describe() const {
+  return str("AdaptiveAvgPool2d(output_size=", short_form(output_), ")");
+}
+std::string AdaptiveMaxPool2dImpl::describe() const {
+  return str("AdaptiveMaxPool2d(output_size=", short_form(output_), ")");
+}
+
 std::string BatchNorm1dImpl::describe_as(const char* name) const {
   return str(name, "(", features_, ", eps=", options_.eps, ", momentum=", options_.momentum,
              ", affine=", yes_no(options_.affine),
@@ -123,7 +135,9 @@ LayerNormImpl::LayerNormImpl(const Shape& normalized_shape, const LayerNormLayer
 }
 Tensor LayerNormImpl::forward(const Tensor& x) { return layer_norm(x, shape_, weight, bias, options_.eps); }
 std::string LayerNormImpl::describe() const {
-  return str("LayerNorm(", shape_, ", eps=", options_.eps,
+  std::string sizes;  // as a Python tuple
+  for (int64_t size : shape_) sizes += str(sizes.empty() ? "" : ", ", size);
+  return str("LayerNorm((", sizes, shape_.size() == 1 ? ",)" : ")", ", eps=", options_.eps,
              ", elementwise_affine=", yes_no(options_.elementwise_affine), ")");
 }
 
@@ -144,9 +158,12 @@ EmbeddingImpl::EmbeddingImpl(int64_t num_embeddings, int64_t embedding_dim, int6
     weight.select(0, padding_idx).fill_(0);
   }
 }
-Tensor EmbeddingImpl::forward(const Tensor& indices) { return embedding(indices, weight, padding_idx_); }
+Tensor EmbeddingImpl::forward(const Tensor& indices) {
+  return padding_idx_ < 0 ? embedding(weight, indices) : embedding(weight, indices, padding_idx_);
+}
 std::string EmbeddingImpl::describe() const {
-  return str("Embedding(", weight.size(0), ", ", weight.size(1), ")");
+  return str("Embedding(", weight.size(0), ", ", weight.size(1),
+             padding_idx_ >= 0 ? str(", padding_idx=", padding_idx_) : "", ")");
 }
 
 }  // namespace gradus::nn

@@ -58,7 +58,7 @@ class AdaptiveAvgPool2dImpl : public Module {
  public:
   explicit AdaptiveAvgPool2dImpl(Size2 output_size) : output_(output_size) {}
   Tensor forward(const Tensor& x) override { return adaptive_avg_pool2d(x, output_); }
-  std::string describe() const override { return str("AdaptiveAvgPool2d(output_size=", output_, ")"); }
+  std::string describe() const override;
 
  private:
   Size2 output_;
@@ -68,7 +68,7 @@ class AdaptiveMaxPool2dImpl : public Module {
  public:
   explicit AdaptiveMaxPool2dImpl(Size2 output_size) : output_(output_size) {}
   Tensor forward(const Tensor& x) override { return adaptive_max_pool2d(x, output_); }
-  std::string describe() const override { return str("AdaptiveMaxPool2d(output_size=", output_, ")"); }
+  std::string describe() const override;
 
  private:
   Size2 output_;
@@ -127,7 +127,7 @@ class DropoutImpl : public Module {
  public:
   explicit DropoutImpl(double p = 0.5);
   Tensor forward(const Tensor& x) override;
-  std::string describe() const override { return str("Dropout(p=", p_, ")"); }
+  std::string describe() const override { return str("Dropout(p=", p_, ", inplace=False)"); }
 
  private:
   double p_;

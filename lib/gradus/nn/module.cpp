@@ -1,14 +1,26 @@
+#include <cxxabi.h>
 #include <gradus/base/log.h>
 #include <gradus/nn/module.h>
 #include <gradus/tensor/node.h>
 
 #include <algorithm>
+#include <cstdlib>
+#include <typeinfo>
 
 namespace gradus::nn {
 
 Tensor Module::forward(const Tensor&) {
   GRADUS_FAIL("E-NOT-IMPLEMENTED", describe(), ": forward() is not defined",
               hint("override forward() in your module"));
+}
+
+std::string Module::describe() const {
+  int status = 0;
+  char* demangled = abi::__cxa_demangle(typeid(*this).name(), nullptr, nullptr, &status);
+  const std::string full = status == 0 ? demangled : "Module";
+  std::free(demangled);
+  const size_t scope = full.rfind("::");
+  return scope == full.npos ? full : full.substr(scope + 2);
 }
 
 Tensor Module::operator()(const Tensor& input) {
@@ -184,9 +196,13 @@ void Module::add_child(std::string name, std::shared_ptr<Module> module) {
 }
 
 static void print(const Module& module, const std::string& indent, std::string& text) {
-  text += module.describe();
+  const std::string name = module.describe();
   const auto children = module.named_children();
-  if (children.empty()) return;
+  text += name;
+  if (children.empty()) {
+    text += name.ends_with(')') ? "" : "()";
+    return;
+  }
   text += "(\n";
   for (const auto& [name, child] : children) {
     text += indent + "  (" + name + "): ";

@@ -36,8 +36,9 @@ class Module {
   virtual Tensor forward(const Tensor& input);
   /// forward() between the hooks.
   Tensor operator()(const Tensor& input);
-  /// The class, for printing: "Linear(in_features=784, out_features=10, bias=True)".
-  virtual std::string describe() const { return "Module"; }
+  /// The class, for printing: "Linear(in_features=784, out_features=10, bias=True)"; of a class that does not
+  /// say, its name in C++.
+  virtual std::string describe() const;
 
   // What it holds. Names are joined with dots: "net.0.weight". Parameters come before those of sub-modules.
   std::vector<Tensor> parameters() const;
@@ -133,6 +134,7 @@ class Holder {
   Impl* operator->() const { return impl_.get(); }
   Impl& operator*() const { return *impl_; }
   const std::shared_ptr<Impl>& ptr() const { return impl_; }
+  friend std::string to_string(const Holder& layer) { return to_string(*layer); }
 
  private:
   std::shared_ptr<Impl> impl_;

@@ -1,0 +1,20 @@
+// All of Gradus: the one header that a program or a lesson includes.
+#pragma once
+#include <gradus/autograd/backward.h>
+#include <gradus/autograd/gradcheck.h>
+#include <gradus/base/log.h>
+#include <gradus/base/parallel.h>
+#include <gradus/base/random.h>
+#include <gradus/base/stats.h>
+#include <gradus/data/data.h>
+#include <gradus/io/io.h>
+#include <gradus/nn/nn.h>
+#include <gradus/ops/ops.h>
+#include <gradus/optim/optim.h>
+#include <gradus/runtime/device.h>
+#include <gradus/runtime/pinned.h>
+#include <gradus/runtime/stream.h>
+#include <gradus/tensor/grad_mode.h>
+#include <gradus/tensor/state_dict.h>
+#include <gradus/tensor/tensor.h>
+#include <gradus/tensor/tensor_index.h>
