@@ -7,8 +7,8 @@ from .shell import Failure, say
 
 # ThreadSanitizer runs what has threads of its own: (programs, ctest arguments).
 THREADED = [
-    (["data_tests", "kernels_tests", "runtime_tests"], ["-L", "^(data|kernels|runtime)$"]),
-    (["base_tests"], ["-L", "^base$", "-R", "Parallel|Stats|Log"]),
+    (["data_tests", "kernels_tests", "runtime_tests"], ["-L", "^unit.(data|kernels|runtime)$"]),
+    (["base_tests"], ["-L", "^unit.base$", "-R", "Parallel|Stats|Log"]),
 ]
 
 
