@@ -28,15 +28,19 @@ struct SgdUpdate {
 /// PyTorch's Adam and AdamW (decoupled_weight_decay).
 template <class C>
 struct AdamUpdate {
-  C lr, beta1, beta2, eps, weight_decay = 0;
+  C lr, eps, weight_decay = 0;
   bool decoupled_weight_decay = false;
-  C bias_correction1, bias_correction2_sqrt;  // set by at_step()
+  double beta1, beta2;  // 1 - 0.999f would be wrong by 1e-5 of itself
+  // Set by at_step(): beta2, 1 - beta1, 1 - beta2 and the bias corrections.
+  C keep2, add1, add2, bias_correction1, bias_correction2_sqrt;
 
   /// The update of step t = 1, 2, …
   GRADUS_HD AdamUpdate at_step(double t) const {
     AdamUpdate u = *this;
-    u.bias_correction1 = static_cast<C>(1.0 - math::pow(static_cast<double>(beta1), t));
-    u.bias_correction2_sqrt = static_cast<C>(math::sqrt(1.0 - math::pow(static_cast<double>(beta2), t)));
+    u.keep2 = static_cast<C>(beta2);
+    u.add1 = static_cast<C>(1.0 - beta1), u.add2 = static_cast<C>(1.0 - beta2);
+    u.bias_correction1 = static_cast<C>(1.0 - math::pow(beta1, t));
+    u.bias_correction2_sqrt = static_cast<C>(math::sqrt(1.0 - math::pow(beta2, t)));
     return u;
   }
   GRADUS_HD void operator()(C& param, C grad, C& exp_avg, C& exp_avg_sq) const {
@@ -44,8 +48,8 @@ struct AdamUpdate {
       param *= C{1} - lr * weight_decay;
     else if (weight_decay != 0)
       grad += weight_decay * param;
-    exp_avg += (C{1} - beta1) * (grad - exp_avg);
-    exp_avg_sq = beta2 * exp_avg_sq + (C{1} - beta2) * grad * grad;
+    exp_avg += add1 * (grad - exp_avg);
+    exp_avg_sq = keep2 * exp_avg_sq + add2 * grad * grad;
     const C denominator = math::sqrt(exp_avg_sq) / bias_correction2_sqrt + eps;  // eps outside the root
     param -= lr / bias_correction1 * (exp_avg / denominator);
   }

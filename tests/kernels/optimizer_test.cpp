@@ -49,8 +49,8 @@ void check_adam(const AdamOptions& o) {
   using C = ComputeType<T>;
   AdamUpdate<C> update{};
   update.lr = static_cast<C>(77);  // replaced by the value on the device
-  update.beta1 = static_cast<C>(0.9);
-  update.beta2 = static_cast<C>(0.99);
+  update.beta1 = 0.9;
+  update.beta2 = 0.99;
   update.eps = static_cast<C>(1e-8);
   update.weight_decay = static_cast<C>(o.weight_decay);
   update.decoupled_weight_decay = o.decoupled;

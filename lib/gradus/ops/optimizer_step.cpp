@@ -35,17 +35,14 @@ struct AdamKernel {
     const auto& o = a.options;
     AdamUpdate<C> update{};
     update.lr = static_cast<C>(*a.lr.data<double>());
-    update.beta1 = static_cast<C>(o.beta1), update.beta2 = static_cast<C>(o.beta2);
+    update.beta1 = o.beta1, update.beta2 = o.beta2;
     update.eps = static_cast<C>(o.eps);
     update.weight_decay = static_cast<C>(o.weight_decay);
     update.decoupled_weight_decay = o.decoupled_weight_decay;
     for (int i = 0; i < a.params.count; ++i) {
       const float step = ++*a.steps[i].data<float>();
-      update.bias_correction1 = static_cast<C>(1 - std::pow(o.beta1, static_cast<double>(step)));
-      update.bias_correction2_sqrt =
-          static_cast<C>(std::sqrt(1 - std::pow(o.beta2, static_cast<double>(step))));
-      apply(update, a.params[i].numel(), a.params[i].data<T>(), a.grads[i].data<T>(), a.exp_avgs[i].data<T>(),
-            a.exp_avg_sqs[i].data<T>());
+      apply(update.at_step(static_cast<double>(step)), a.params[i].numel(), a.params[i].data<T>(),
+            a.grads[i].data<T>(), a.exp_avgs[i].data<T>(), a.exp_avg_sqs[i].data<T>());
     }
   }
   template <class T, class Update>
