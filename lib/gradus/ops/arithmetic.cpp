@@ -10,12 +10,12 @@ namespace {
 
 using namespace kernels;
 
-constexpr auto kAdd = KernelTable<BinaryArgs>("add").host<BinaryKernel<Add>, kNumericTypes>();
+constexpr auto kAdd = KernelTable<BinaryArgs>("add").host<BinaryKernel<Add>, kAllTypes>();
 constexpr auto kSub = KernelTable<BinaryArgs>("sub").host<BinaryKernel<Sub>, kNumericTypes>();
-constexpr auto kMul = KernelTable<BinaryArgs>("mul").host<BinaryKernel<Mul>, kNumericTypes>();
+constexpr auto kMul = KernelTable<BinaryArgs>("mul").host<BinaryKernel<Mul>, kAllTypes>();
 constexpr auto kDiv = KernelTable<BinaryArgs>("div").host<BinaryKernel<Div>, kFloatingTypes>();
-constexpr auto kAddNumber = KernelTable<UnaryArgs>("add").host<UnaryKernel<WithNumber<Add>>, kNumericTypes>();
-constexpr auto kMulNumber = KernelTable<UnaryArgs>("mul").host<UnaryKernel<WithNumber<Mul>>, kNumericTypes>();
+constexpr auto kAddNumber = KernelTable<UnaryArgs>("add").host<UnaryKernel<WithNumber<Add>>, kAllTypes>();
+constexpr auto kMulNumber = KernelTable<UnaryArgs>("mul").host<UnaryKernel<WithNumber<Mul>>, kAllTypes>();
 constexpr auto kDivNumber =
     KernelTable<UnaryArgs>("div").host<UnaryKernel<WithNumber<Div>>, kFloatingTypes>();
 constexpr auto kSubFrom = KernelTable<UnaryArgs>("rsub").host<UnaryKernel<NumberWith<Sub>>, kNumericTypes>();
@@ -101,6 +101,13 @@ Tensor& binary_(const KernelTable<BinaryArgs>& table, Tensor& a, const Tensor& o
   return a;
 }
 
+void check_no_bool(DType a, DType b) {
+  GRADUS_CHECK(a != kBool && b != kBool, "E-DTYPE",
+               "sub: Subtraction, the `-` operator, with a bool tensor is not supported, got ", to_string(a),
+               " and ", to_string(b),
+               hint("invert a mask with logical_not(), compare two with logical_xor()"));
+}
+
 DType division_type(DType d) { return is_floating_point(d) ? d : DType::float32; }
 
 // y = f(x, p) in the promoted dtype.
@@ -131,9 +138,7 @@ Tensor add(const Tensor& a, const Tensor& b) {
 }
 
 Tensor sub(const Tensor& a, const Tensor& b) {
-  GRADUS_CHECK(a.dtype() != kBool || b.dtype() != kBool, "E-DTYPE",
-               "sub: Subtraction, the `-` operator, with two bool tensors is not supported",
-               hint("use logical_xor()"));
+  check_no_bool(a.dtype(), b.dtype());
   Tensor x = a, z = b;
   Tensor y = ops::run_binary(kSub, x, z, ops::result_type(a, b));
   if (wants_grad(x, z)) record<SubBackward>(y, {x, z}, x.sizes(), z.sizes());
@@ -167,10 +172,12 @@ Tensor add(const Tensor& a, Scalar b) {
 }
 
 Tensor sub(const Tensor& a, Scalar b) {
+  check_no_bool(a.dtype(), b.kind());
   return add(a, b.is_floating_point() ? Scalar(-b.to<double>()) : Scalar(-b.to<int64_t>()));
 }
 
 Tensor rsub(const Tensor& a, Scalar b) {
+  check_no_bool(a.dtype(), b.kind());
   Tensor x = a;
   Tensor y = with_number(kSubFrom, x, b, promote_with_scalar(a.dtype(), b.kind()));
   if (wants_grad(x)) record<ScaleBackward>(y, x, "RsubBackward", Scalar(-1));

@@ -1,5 +1,6 @@
 // a + b, a - b, a * b, a / b with broadcasting and PyTorch's type promotion. a.dtype() and b.dtype() may
-// differ; the result's is result_type(a, b), and for div of integers or bools float32. Shapes broadcast by
+// differ; the result's is result_type(a, b), and for div of integers or bools float32. Of bools, add is "or"
+// and mul "and"; sub refuses them (E-DTYPE). Shapes broadcast by
 // NumPy's rule (else E-SHAPE); both operands are on one device (else E-DEVICE-MISMATCH).
 #pragma once
 #include <gradus/tensor/tensor.h>
