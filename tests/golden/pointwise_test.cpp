@@ -110,7 +110,7 @@ const std::vector<OpCase> kLogic = {
     GOLDEN("where", where(in.c, in.a, in.b)),
     GOLDEN("where.broadcast", where(in.c, in.a, in.b)),
     GOLDEN("clamp", clamp(in.x, -0.5, 0.75)),
-    GOLDEN("clamp.edges", clamp(in.x, -0.5, 0.5)),
+    GOLDEN("clamp.special", clamp(in.x, -0.75, 0.75)),
     GOLDEN("clamp.min", clamp(in.x, 0.1, {})),
     GOLDEN("clamp.max", clamp(in.x, {}, 0.1)),
     GOLDEN("masked_fill", masked_fill(in.x, in.m, -2.5)),

@@ -56,6 +56,7 @@ void check_pairs(const std::string& table, Binary op, const Shape& a_shape = {2}
 TEST(GoldenTypes, promotion_of_two_tensors) {
   check_pairs("add", [](const Tensor& a, const Tensor& b) { return add(a, b); });
   check_pairs("sub", [](const Tensor& a, const Tensor& b) { return sub(a, b); });
+  check_pairs("mul", [](const Tensor& a, const Tensor& b) { return mul(a, b); });
   check_pairs("div", [](const Tensor& a, const Tensor& b) { return div(a, b); });
   check_pairs("floor_divide", [](const Tensor& a, const Tensor& b) { return floor_divide(a, b); });
   check_pairs("eq", [](const Tensor& a, const Tensor& b) { return eq(a, b); });

@@ -29,6 +29,7 @@ def promotion(vectors):
     pair_table(vectors, "promote/add_zero_dim", torch.add, b_shape=())
     pair_table(vectors, "promote/add_both_zero_dim", torch.add, (), ())
     pair_table(vectors, "promote/sub", torch.sub)
+    pair_table(vectors, "promote/mul", torch.mul)
     pair_table(vectors, "promote/div", torch.div)
     pair_table(vectors, "promote/floor_divide", torch.floor_divide)
     pair_table(vectors, "promote/eq", torch.eq)
