@@ -51,8 +51,10 @@ class BackwardPass {
     TensorList grads;
     uint64_t outer_pass;
     uint32_t outer_slot;
-    int missing = 0;  // gradients still to come
-    bool needed = true, queued = false;
+    int missing = 0;        // gradients still to come
+    bool needed = true;     // its backward() runs
+    bool captured = false;  // what arrives at it is asked for
+    bool queued = false;
   };
   struct Capture {
     Edge edge;
@@ -91,12 +93,13 @@ class BackwardPass {
     }
   }
 
-  // needed: leads to a captured edge. Sequence numbers fall along every edge within a thread, but graphs may
-  // cross threads, so this iterates until nothing changes; one sweep is almost always enough.
+  // needed: leads to a captured node. (The captured one itself need not run.) Sequence numbers fall along
+  // every edge within a thread, but graphs may cross threads, so this iterates until nothing changes; one
+  // sweep is almost always enough.
   void prune() {
     for (Task& t : tasks_) t.needed = false;
     for (const Capture& c : captures_)
-      if (c.edge.node && known(c.edge.node.get())) task(c.edge.node).needed = true;
+      if (c.edge.node && known(c.edge.node.get())) task(c.edge.node).captured = true;
     std::vector<uint32_t> order(tasks_.size());
     for (uint32_t i = 0; i < order.size(); ++i) order[i] = i;
     std::sort(order.begin(), order.end(),
@@ -106,7 +109,7 @@ class BackwardPass {
       for (uint32_t i : order) {
         if (tasks_[i].needed) continue;
         for (const Edge& e : tasks_[i].node->edges_)
-          if (e.node && task(e.node).needed) tasks_[i].needed = changed = true;
+          if (e.node && (task(e.node).needed || task(e.node).captured)) tasks_[i].needed = changed = true;
       }
     }
   }

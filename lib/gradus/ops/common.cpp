@@ -45,6 +45,7 @@ Tensor& assign(Tensor& self, const Tensor& result, const char* op, std::span<con
   check_inplace(self, op, others);
   GRADUS_CHECK(result.sizes() == self.sizes(), "E-SHAPE", op, "_: output with shape ", self.sizes(),
                " doesn't match the broadcast shape ", result.sizes(), hint("use the out-of-place operation"));
+  if (result.grad_fn()) Recorder::keep_before_overwrite(*result.grad_fn(), self);
   const Tensor converted = result.to(self.dtype());
   {
     NoGradGuard no_grad;

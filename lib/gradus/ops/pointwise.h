@@ -14,13 +14,16 @@ using UnaryRule = Tensor (*)(const Tensor& dy, const Tensor& kept, Scalar p, Sca
 enum class Keep { nothing, x, y };
 
 struct UnaryBackward : Node {
-  UnaryBackward(const char* name, UnaryRule derivative, Scalar first, Scalar second)
-      : name_(name), rule_(derivative), p_(first), q_(second) {}
+  UnaryBackward(const char* name, Keep keep, UnaryRule rule, Scalar p, Scalar q)
+      : name_(name), keep_(keep), rule_(rule), p_(p), q_(q) {}
   const char* name() const override { return name_; }
-  TensorList backward(const TensorList& g) override { return {rule_(g[0], saved(0), p_, q_)}; }
+  TensorList backward(const TensorList& g) override {
+    return {rule_(g[0], keep_ == Keep::nothing ? Tensor() : saved(0), p_, q_)};
+  }
 
  private:
   const char* name_;
+  Keep keep_;
   UnaryRule rule_;
   Scalar p_, q_;
 };
@@ -37,10 +40,8 @@ inline Tensor unary(const KernelTable<UnaryArgs>& table, const Tensor& x, const 
                     UnaryRule rule, Scalar p = 0, Scalar q = 0) {
   Tensor y = run_unary(table, x, p, q);
   if (wants_grad(x)) {
-    record<UnaryBackward>(y, x, backward, rule, p, q)
-        .save(keep == Keep::x   ? x
-              : keep == Keep::y ? y
-                                : Tensor());
+    UnaryBackward& node = record<UnaryBackward>(y, x, backward, keep, rule, p, q);
+    if (keep != Keep::nothing) node.save(keep == Keep::x ? x : y);
   }
   return y;
 }

@@ -45,6 +45,9 @@ void Node::release_saved() {
 }
 
 Node& Node::save(const Tensor& tensor) {
+  GRADUS_CHECK(!tensor.defined() || !tensor.impl()->inference, "E-INFERENCE", name(),
+               ": Inference tensors cannot be saved for backward; one has shape ", tensor.sizes(),
+               hint("clone() it outside InferenceMode to make a normal tensor"));
   if (!tensor.defined()) {
     saved_.emplace_back();
   } else {
@@ -70,7 +73,12 @@ void Node::run_hooks(TensorList& grads) const {
   if (!hooks_) return;
   for (const auto& [output, hook] : *hooks_) {
     if (!grads[output].defined()) continue;
-    if (Tensor replaced = hook(grads[output]); replaced.defined()) grads[output] = std::move(replaced);
+    Tensor replaced = hook(grads[output]);
+    if (!replaced.defined()) continue;
+    GRADUS_CHECK(replaced.sizes() == grads[output].sizes(), "E-GRAD",
+                 "hook: it returned a gradient of shape ", replaced.sizes(), " for one of shape ",
+                 grads[output].sizes(), hint("they must be equal"));
+    grads[output] = std::move(replaced);
   }
 }
 
@@ -115,6 +123,16 @@ Edge gradient_edge(const Tensor& tensor) {
 void Recorder::connect(Node& node, std::span<const Tensor> inputs) {
   node.edges_.reserve(inputs.size());
   for (const Tensor& t : inputs) node.edges_.push_back(gradient_edge(t));
+}
+
+void Recorder::keep_before_overwrite(Node& node, const Tensor& self) {
+  for (SavedTensor& saved : node.saved_) {
+    if (!saved.tensor_.is_same(self)) continue;
+    Tensor before = self.detach().clone();
+    before.impl()->grad_fn = self.impl()->grad_fn;
+    before.impl()->output_nr = self.impl()->output_nr;
+    saved = SavedTensor(before, false);
+  }
 }
 
 void Recorder::own(Intrusive<Node> node, Tensor& output, uint32_t number) {

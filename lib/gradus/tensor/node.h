@@ -33,6 +33,8 @@ class SavedTensor {
   Tensor unpack(const Node* node) const;
 
  private:
+  friend class Recorder;
+
   Tensor tensor_;
   uint32_t version_ = 0;
   bool is_output_ = false;
@@ -111,6 +113,9 @@ class Recorder {
  public:
   static void connect(Node& node, std::span<const Tensor> inputs);
   static void own(Intrusive<Node> node, Tensor& output, uint32_t number);
+  /// Before `self` is overwritten in place by what `node` computed: lets the node keep a copy of `self` as it
+  /// was, if it saved it. (Saving the tensor itself would make the two own each other.)
+  static void keep_before_overwrite(Node& node, const Tensor& self);
   static void set_output_count(Node& node, uint32_t n) { node.output_count_ = n; }
 };
 

@@ -36,6 +36,7 @@ Tensor make_view(const Tensor& base, const Shape& sizes, const Shape& strides, i
   auto* impl = view.impl();
   impl->base = base.impl()->base ? base.impl()->base : base.handle();
   impl->view_version = base.version();
+  impl->inference = impl->inference || base.impl()->inference;
   return view;
 }
 
