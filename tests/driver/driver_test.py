@@ -4,8 +4,11 @@ import io
 import json
 import os
 import pathlib
+import signal
+import subprocess
 import sys
 import tempfile
+import time
 import unittest
 from unittest import mock
 
@@ -244,6 +247,28 @@ class Learn(Case):
         status, text = self.said(command_line.main, ["learn"])
         self.assertEqual(status, 1)
         self.assertIn("The build in build/release failed", text)
+
+
+class CtrlC(unittest.TestCase):
+    def test_a_running_lesson_is_given_the_time_to_end(self):
+        with tempfile.TemporaryDirectory() as folder:
+            lesson = ("import pathlib, sys, time\n"
+                      "try: pathlib.Path(sys.argv[1], 'started').touch(); time.sleep(30)\n"
+                      "except KeyboardInterrupt: time.sleep(0.6); pathlib.Path(sys.argv[1], 'saved').touch()")
+            code = ("import sys; sys.path.insert(0, sys.argv[1]); from driver import __main__ as m, shell, tests; "
+                    "tests.test = lambda _: shell.run([sys.executable, '-c', *sys.argv[2:]]); sys.exit(m.main(['test']))")
+            driver = subprocess.Popen([sys.executable, "-c", code, str(ROOT / "lib"), lesson, folder],
+                                      start_new_session=True, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+            for _ in range(500):
+                if os.path.exists(f"{folder}/started"):
+                    break
+                time.sleep(0.02)
+            time.sleep(0.1)
+            os.killpg(driver.pid, signal.SIGINT)
+            _, text = driver.communicate(timeout=20)
+            self.assertEqual(driver.returncode, 130)
+            self.assertIn("stopped", text)
+            self.assertTrue(os.path.exists(f"{folder}/saved"))
 
 
 class Bench(Case):
