@@ -1,11 +1,6 @@
-#include <gradus/ops/cat.h>
 #include <gradus/ops/common.h>
-#include <gradus/ops/copy.h>
-#include <gradus/ops/factories.h>
 #include <gradus/ops/reduce.h>
 #include <gradus/ops/view.h>
-
-#include <limits>
 
 namespace gradus {
 namespace {
@@ -36,58 +31,6 @@ struct ExpandBackward : Node {
   TensorList backward(const TensorList& g) override { return {sum_to_size(g[0], input_sizes)}; }
   Shape input_sizes;
 };
-struct SliceBackward : Node {
-  SliceBackward(const Shape& sizes, int d, int64_t first, int64_t by)
-      : input_sizes(sizes), dim(d), start(first), step(by) {}
-  const char* name() const override { return "SliceBackward"; }
-  TensorList backward(const TensorList& g) override {
-    return {detail::slice_backward(g[0], input_sizes, dim, start, step)};
-  }
-  Shape input_sizes;
-  int dim;
-  int64_t start, step;
-};
-struct SelectBackward : Node {
-  SelectBackward(const Shape& sizes, int d, int64_t i) : input_sizes(sizes), dim(d), index(i) {}
-  const char* name() const override { return "SelectBackward"; }
-  TensorList backward(const TensorList& g) override {
-    return {detail::slice_backward(unsqueeze(g[0], dim), input_sizes, dim, index, 1)};
-  }
-  Shape input_sizes;
-  int dim;
-  int64_t index;
-};
-// Of slice_backward(), which is linear: its derivative is the slice.
-struct SliceBackwardBackward : Node {
-  SliceBackwardBackward(int d, int64_t first, int64_t n, int64_t by)
-      : dim(d), start(first), length(n), step(by) {}
-  const char* name() const override { return "SliceBackwardBackward"; }
-  TensorList backward(const TensorList& g) override {
-    return {slice(g[0], dim, start, length == 0 ? start : start + (length - 1) * step + 1, step)};
-  }
-  int dim;
-  int64_t start, length, step;
-};
-// Of split, chunk and unbind: one node for all pieces, so that their gradients are joined in one pass.
-struct SplitBackward : Node {
-  SplitBackward(int d, std::span<const Tensor> pieces, const Tensor& x) : dim(d), like(x.detach()) {
-    for (const Tensor& piece : pieces) lengths.push_back(piece.size(d));
-  }
-  const char* name() const override { return "SplitBackward"; }
-  TensorList backward(const TensorList& g) override {
-    TensorList pieces;
-    for (size_t i = 0; i < g.size(); ++i) {
-      Shape sizes = like.sizes();
-      sizes[dim] = lengths[i];
-      pieces.push_back(g[i].defined() ? g[i] : like.new_zeros(sizes));
-    }
-    return {cat(pieces, dim)};
-  }
-  int dim;
-  Tensor like;
-  std::vector<int64_t> lengths;
-};
-
 // The view, recorded if a gradient is wanted.
 template <class Backward, class... A>
 Tensor make(const Tensor& x, const Shape& sizes, const Shape& strides, int64_t offset, const A&... args) {
@@ -138,16 +81,6 @@ std::optional<Shape> detail::view_strides(const Tensor& x, const Shape& sizes) {
     if (d > 0) base = x.strides()[d - 1], have = want = 1;
   }
   return at < 0 ? std::optional(strides) : std::nullopt;
-}
-
-Tensor detail::slice_backward(const Tensor& g, const Shape& sizes, int dim, int64_t start, int64_t step) {
-  const MemoryFormat format = sizes.size() == 4 ? g.suggest_memory_format() : MemoryFormat::contiguous;
-  Tensor y = zeros(sizes, {.dtype = g.dtype(), .device = g.device(), .memory_format = format});
-  Shape strides = y.strides();
-  strides[dim] *= step;
-  ops::copy_into(make_view(y, g.sizes(), strides, start * y.strides()[dim]), g);
-  if (wants_grad(g)) record<SliceBackwardBackward>(y, g, dim, start, g.sizes()[dim], step);
-  return y;
 }
 
 Tensor view(const Tensor& x, const Shape& wanted) {
@@ -255,103 +188,6 @@ Tensor unsqueeze(const Tensor& x, int64_t dim) {
   return make<ReshapeBackward>(x, sizes, strides, x.storage_offset(), "UnsqueezeBackward", x.sizes());
 }
 
-namespace {
-
-// x[start : start + length * step : step]; the arguments were checked.
-Tensor take(const Tensor& x, int dim, int64_t start, int64_t length, int64_t step) {
-  Shape sizes = x.sizes(), strides = x.strides();
-  const int64_t offset = x.storage_offset() + start * strides[dim];
-  sizes[dim] = length;
-  strides[dim] *= step;
-  return make<SliceBackward>(x, sizes, strides, offset, x.sizes(), dim, start, step);
-}
-
-int checked_dim(const Tensor& x, int64_t dim, const char* op) {
-  GRADUS_CHECK(x.dim() > 0, "E-DIM", op, ": cannot be applied to a 0-dim tensor");
-  return wrap_dim(dim, x.dim(), op);
-}
-
-}  // namespace
-
-Tensor narrow(const Tensor& x, int64_t dim, int64_t start, int64_t length) {
-  const int d = checked_dim(x, dim, "narrow");
-  const int64_t size = x.sizes()[d], first = start < 0 ? start + size : start;
-  GRADUS_CHECK(first >= 0 && length >= 0 && first <= size && length <= size - first, "E-INDEX",
-               "narrow: start (", start, ") + length (", length, ") exceeds dimension size (", size,
-               ") of dimension ", d);
-  return take(x, d, first, length, 1);
-}
-
-Tensor select(const Tensor& x, int64_t dim, int64_t index) {
-  const int d = checked_dim(x, dim, "select");
-  Shape sizes = x.sizes(), strides = x.strides();
-  GRADUS_CHECK(index >= -sizes[d] && index < sizes[d], "E-INDEX", "select: index ", index,
-               " is out of bounds for dimension ", d, " with size ", sizes[d]);
-  const int64_t i = index < 0 ? index + sizes[d] : index;
-  const int64_t offset = x.storage_offset() + i * strides[d];
-  sizes.erase(d);
-  strides.erase(d);
-  return make<SelectBackward>(x, sizes, strides, offset, x.sizes(), d, i);
-}
-
-Tensor slice(const Tensor& x, int64_t dim, int64_t start, int64_t end, int64_t step) {
-  const int d = checked_dim(x, dim, "slice");
-  GRADUS_CHECK(step > 0, "E-ARG", "slice: step must be positive, got ", step, hint("use flip()"));
-  const int64_t size = x.sizes()[d];
-  auto bound = [size](int64_t i) { return std::clamp<int64_t>(i < 0 ? i + size : i, 0, size); };
-  const int64_t first = bound(start), last = std::max(bound(end), first);
-  return take(x, d, first, (last - first + step - 1) / step, step);
-}
-
-std::vector<Tensor> split(const Tensor& x, const std::vector<int64_t>& lengths, int64_t dim) {
-  const int d = checked_dim(x, dim, "split");
-  int64_t total = 0;
-  for (int64_t n : lengths) {
-    GRADUS_CHECK(n >= 0, "E-SHAPE", "split: sizes must be non-negative, got ", n);
-    total += n;
-  }
-  GRADUS_CHECK(total == x.sizes()[d], "E-SHAPE", "split: split_sizes sum up to ", total,
-               ", expected exactly ", x.sizes()[d], " (input tensor's size at dimension ", d, ")");
-  std::vector<Tensor> pieces;
-  pieces.reserve(lengths.size());
-  Shape sizes = x.sizes();
-  int64_t offset = x.storage_offset();
-  for (int64_t n : lengths) {
-    sizes[d] = n;
-    pieces.push_back(detail::make_view(x, sizes, x.strides(), offset));
-    offset += n * x.strides()[d];
-  }
-  if (wants_grad(x) && !pieces.empty())
-    record<SplitBackward>(std::span(pieces), std::span(&x, 1), d, std::span<const Tensor>(pieces), x);
-  return pieces;
-}
-
-std::vector<Tensor> split(const Tensor& x, int64_t split_size, int64_t dim) {
-  const int d = checked_dim(x, dim, "split");
-  const int64_t size = x.sizes()[d];
-  GRADUS_CHECK(split_size > 0 || (split_size == 0 && size == 0), "E-ARG",
-               "split: split_size must be positive, got ", split_size, " for a dimension of size ", size);
-  std::vector<int64_t> lengths;
-  for (int64_t at = 0; at < size; at += split_size) lengths.push_back(std::min(split_size, size - at));
-  if (lengths.empty()) lengths.push_back(0);
-  return split(x, lengths, d);
-}
-
-std::vector<Tensor> chunk(const Tensor& x, int64_t chunks, int64_t dim) {
-  const int d = checked_dim(x, dim, "chunk");
-  GRADUS_CHECK(chunks > 0, "E-ARG", "chunk: expects `chunks` to be greater than 0, got ", chunks);
-  const int64_t size = x.sizes()[d];
-  if (size == 0) return split(x, std::vector<int64_t>(static_cast<size_t>(chunks), 0), d);
-  return split(x, (size + chunks - 1) / chunks, d);
-}
-
-std::vector<Tensor> unbind(const Tensor& x, int64_t dim) {
-  const int d = checked_dim(x, dim, "unbind");
-  std::vector<Tensor> pieces = split(x, std::vector<int64_t>(static_cast<size_t>(x.sizes()[d]), 1), d);
-  for (Tensor& piece : pieces) piece = squeeze(piece, d);
-  return pieces;
-}
-
 Tensor Tensor::view(const Shape& sizes) const { return gradus::view(*this, sizes); }
 Tensor Tensor::reshape(const Shape& sizes) const { return gradus::reshape(*this, sizes); }
 Tensor Tensor::flatten(int64_t start, int64_t end) const { return gradus::flatten(*this, start, end); }
@@ -362,14 +198,4 @@ Tensor Tensor::expand(const Shape& sizes) const { return gradus::expand(*this, s
 Tensor Tensor::squeeze() const { return gradus::squeeze(*this); }
 Tensor Tensor::squeeze(int64_t dim) const { return gradus::squeeze(*this, dim); }
 Tensor Tensor::unsqueeze(int64_t dim) const { return gradus::unsqueeze(*this, dim); }
-Tensor Tensor::narrow(int64_t dim, int64_t start, int64_t length) const {
-  return gradus::narrow(*this, dim, start, length);
-}
-Tensor Tensor::select(int64_t dim, int64_t index) const { return gradus::select(*this, dim, index); }
-Tensor Tensor::slice(int64_t dim, int64_t start, int64_t end, int64_t step) const {
-  return gradus::slice(*this, dim, start, end, step);
-}
-std::vector<Tensor> Tensor::chunk(int64_t n, int64_t dim) const { return gradus::chunk(*this, n, dim); }
-std::vector<Tensor> Tensor::split(int64_t n, int64_t dim) const { return gradus::split(*this, n, dim); }
-
 }  // namespace gradus
