@@ -51,8 +51,8 @@ auto adam(double lr) {
 
 Model cnn() {
   return {"cnn",
-          nn::Sequential(nn::Conv2d(1, 32, 3, nn::Conv2dLayerOptions{{.padding = 1}}), relu_layer(),
-                         nn::MaxPool2d(2), nn::Conv2d(32, 64, 3, nn::Conv2dLayerOptions{{.padding = 1}}),
+          nn::Sequential(nn::Conv2d(1, 32, 3, {.padding = 1}), relu_layer(),
+                         nn::MaxPool2d(2), nn::Conv2d(32, 64, 3, {.padding = 1}),
                          relu_layer(), nn::MaxPool2d(2), nn::Flatten(), nn::Linear(3136, 256), relu_layer(),
                          nn::Dropout(0.0), nn::Linear(256, 10)),
           images(8, 28),
@@ -83,7 +83,7 @@ Model tiny() {
 Model normed() {
   return {
       "normed",
-      nn::Sequential(nn::Conv2d(1, 4, 3, nn::Conv2dLayerOptions{{.padding = 1}, /*bias=*/false}),
+      nn::Sequential(nn::Conv2d(1, 4, 3, {.padding = 1, .bias = false}),
                      nn::BatchNorm2d(4), relu_layer(), nn::AvgPool2d(2), nn::Flatten(), nn::Linear(64, 3)),
       images(6, 8),
       hashed_ints({6}, 1001, 3),

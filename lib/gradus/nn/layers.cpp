@@ -60,7 +60,9 @@ Conv2dImpl::Conv2dImpl(int64_t in_channels, int64_t out_channels, Size2 kernel_s
   bias = register_parameter("bias", options.bias ? empty({out_channels}) : Tensor());
   initialise(weight, bias);
 }
-Tensor Conv2dImpl::forward(const Tensor& x) { return conv2d(x, weight, bias, options_); }
+Tensor Conv2dImpl::forward(const Tensor& x) {
+  return conv2d(x, weight, bias, {options_.stride, options_.padding, options_.dilation, options_.groups});
+}
 std::string Conv2dImpl::describe() const {
   std::string text =
       str("Conv2d(", weight.size(1) * options_.groups, ", ", weight.size(0),

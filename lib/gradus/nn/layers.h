@@ -16,12 +16,17 @@ class LinearImpl : public Module {
   Tensor weight, bias;
 };
 
-struct Conv2dLayerOptions : Conv2dOptions {
+struct Conv2dLayerOptions {
+  Size2 stride = 1;
+  Size2 padding = 0;
+  Size2 dilation = 1;
+  int64_t groups = 1;
   bool bias = true;
 };
 /// conv2d; weight (out, in / groups, KH, KW) and bias (out) start as U(-1/sqrt(fan_in), 1/sqrt(fan_in)).
 class Conv2dImpl : public Module {
  public:
+  using Options = Conv2dLayerOptions;
   Conv2dImpl(int64_t in_channels, int64_t out_channels, Size2 kernel_size,
              const Conv2dLayerOptions& options = {});
   Tensor forward(const Tensor& x) override;
@@ -34,6 +39,7 @@ class Conv2dImpl : public Module {
 
 class MaxPool2dImpl : public Module {
  public:
+  using Options = MaxPool2dOptions;
   explicit MaxPool2dImpl(Size2 kernel_size, const MaxPool2dOptions& options = {});
   Tensor forward(const Tensor& x) override { return max_pool2d(x, kernel_, options_); }
   std::string describe() const override;
@@ -45,6 +51,7 @@ class MaxPool2dImpl : public Module {
 
 class AvgPool2dImpl : public Module {
  public:
+  using Options = AvgPool2dOptions;
   explicit AvgPool2dImpl(Size2 kernel_size, const AvgPool2dOptions& options = {});
   Tensor forward(const Tensor& x) override { return avg_pool2d(x, kernel_, options_); }
   std::string describe() const override;
@@ -84,6 +91,7 @@ struct BatchNormLayerOptions {
 /// successful training batches).
 class BatchNorm1dImpl : public Module {
  public:
+  using Options = BatchNormLayerOptions;
   explicit BatchNorm1dImpl(int64_t num_features, const BatchNormLayerOptions& options = {});
   Tensor forward(const Tensor& x) override;
   std::string describe() const override { return describe_as("BatchNorm1d"); }
@@ -109,9 +117,13 @@ struct LayerNormLayerOptions {
   double eps = 1e-5;
   bool elementwise_affine = true;
 };
+/// layer_norm over the last dimensions; weight and bias, of normalized_shape, start as 1 and 0.
 class LayerNormImpl : public Module {
  public:
+  using Options = LayerNormLayerOptions;
   explicit LayerNormImpl(const Shape& normalized_shape, const LayerNormLayerOptions& options = {});
+  explicit LayerNormImpl(int64_t normalized_size, const LayerNormLayerOptions& options = {})
+      : LayerNormImpl(Shape{normalized_size}, options) {}
   Tensor forward(const Tensor& x) override;
   std::string describe() const override;
   Tensor weight, bias;

@@ -14,8 +14,8 @@ struct BatchNormOptions {
 /// …), floating point, the others (C) or undefined. In training the statistics are the batch's, and
 /// running_mean and running_var (if defined) are updated in place, the latter with the unbiased variance;
 /// else they are used. Training on one value per channel throws E-SHAPE and changes nothing; an empty batch
-/// leaves the statistics alone. float16 and bfloat16 are normalised in float32. Made of differentiable
-/// operations, so any derivative exists.
+/// leaves the statistics alone. float16 and bfloat16 are normalised in float32. Any derivative
+/// exists.
 Tensor batch_norm(const Tensor& x, const Tensor& running_mean, const Tensor& running_var,
                   const Tensor& weight = {}, const Tensor& bias = {}, const BatchNormOptions& options = {});
 
