@@ -1,3 +1,6 @@
+#include <gradus/ops/dropout.h>
+#include <gradus/ops/factories.h>
+
 #include <kernels/dropout.cuh>
 
 #include "kernels/kernel_testing.h"
@@ -49,6 +52,14 @@ TEST(DropoutKernel, AtTheEnds) {
   EXPECT_EQ(y[0], 0.0f);
   EXPECT_EQ(y[1], 0.0f);
   EXPECT_TRUE(std::isnan(y[2]));  // inf * 0, as in PyTorch
+}
+
+TEST(DropoutKernel, TheCpusLoopsDropTheSame) {
+  const auto x = random_vector(2501);
+  std::vector<float> y(x.size());
+  run_serial(Dropout<float>{x.data(), y.data(), 2501, 0.3, {17, 0}, nullptr, 0, 0});
+  manual_seed(17);
+  EXPECT_EQ(dropout(tensor(x, {2501}), 0.3).to_vector<float>(), y);
 }
 
 }  // namespace
