@@ -23,6 +23,7 @@ struct ReluGrad {
   }
 };
 
+// [snippet leaky_relu]
 struct LeakyRelu {
   template <class T>
   struct Bound {
@@ -45,6 +46,7 @@ struct LeakyReluGrad {
     return {a.p.to<T>()};
   }
 };
+// [/snippet leaky_relu]
 
 struct SigmoidGrad {
   template <class T>

@@ -4,6 +4,7 @@
 
 namespace gradus {
 
+// [snippet arguments]
 /// y[i] = x[0] + … + x[i] along `dim`, or with `reverse` x[i] + … + x[last]. x and y: one shape, any strides.
 struct CumSumArgs {
   TensorArg x, y;
@@ -11,6 +12,7 @@ struct CumSumArgs {
   bool reverse;
   static constexpr auto operands = std::tuple{in(&CumSumArgs::x), out(&CumSumArgs::y)};
 };
+// [/snippet arguments]
 
 struct CumSumKernel {
   template <class T>

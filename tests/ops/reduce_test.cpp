@@ -145,6 +145,7 @@ GRADUS_OP_CASES(
            .forward = [](const Tensors& x) { return prod(x[0], 0, true); },
            .reference = reduced({0}, true, product),
            .tolerance = 8},
+    // [snippet cumsum]
     OpCase{.name = "cumsum_first",
            .shapes = {{{3, 4}}, {{2, 3, 2, 2}}, {{1, 5}}, {{0, 3}}, {{}}},
            .inputs = {{}},
@@ -156,6 +157,7 @@ GRADUS_OP_CASES(
                  for (int64_t i = row; i < y.numel(); ++i) y[i] += y[i - row];
                  return y;
                }});
+// [/snippet cumsum]
 
 GRADUS_OP_CASES(extrema,
                 OpCase{.name = "amax",

@@ -26,7 +26,6 @@ struct Conv2dLayerOptions {
 /// conv2d; weight (out, in / groups, KH, KW) and bias (out) start as U(-1/sqrt(fan_in), 1/sqrt(fan_in)).
 class Conv2dImpl : public Module {
  public:
-  using Options = Conv2dLayerOptions;
   Conv2dImpl(int64_t in_channels, int64_t out_channels, Size2 kernel_size,
              const Conv2dLayerOptions& options = {});
   Tensor forward(const Tensor& x) override;
@@ -39,7 +38,6 @@ class Conv2dImpl : public Module {
 
 class MaxPool2dImpl : public Module {
  public:
-  using Options = MaxPool2dOptions;
   explicit MaxPool2dImpl(Size2 kernel_size, const MaxPool2dOptions& options = {});
   Tensor forward(const Tensor& x) override { return max_pool2d(x, kernel_, options_); }
   std::string describe() const override;
@@ -51,7 +49,6 @@ class MaxPool2dImpl : public Module {
 
 class AvgPool2dImpl : public Module {
  public:
-  using Options = AvgPool2dOptions;
   explicit AvgPool2dImpl(Size2 kernel_size, const AvgPool2dOptions& options = {});
   Tensor forward(const Tensor& x) override { return avg_pool2d(x, kernel_, options_); }
   std::string describe() const override;
@@ -91,7 +88,6 @@ struct BatchNormLayerOptions {
 /// successful training batches).
 class BatchNorm1dImpl : public Module {
  public:
-  using Options = BatchNormLayerOptions;
   explicit BatchNorm1dImpl(int64_t num_features, const BatchNormLayerOptions& options = {});
   Tensor forward(const Tensor& x) override;
   std::string describe() const override { return describe_as("BatchNorm1d"); }
@@ -120,10 +116,7 @@ struct LayerNormLayerOptions {
 /// layer_norm over the last dimensions; weight and bias, of normalized_shape, start as 1 and 0.
 class LayerNormImpl : public Module {
  public:
-  using Options = LayerNormLayerOptions;
   explicit LayerNormImpl(const Shape& normalized_shape, const LayerNormLayerOptions& options = {});
-  explicit LayerNormImpl(int64_t normalized_size, const LayerNormLayerOptions& options = {})
-      : LayerNormImpl(Shape{normalized_size}, options) {}
   Tensor forward(const Tensor& x) override;
   std::string describe() const override;
   Tensor weight, bias;
@@ -176,14 +169,35 @@ class IdentityImpl : public Module {
 };
 
 using Linear = Holder<LinearImpl>;
-using Conv2d = Holder<Conv2dImpl>;
-using MaxPool2d = Holder<MaxPool2dImpl>;
-using AvgPool2d = Holder<AvgPool2dImpl>;
+// Classes, so that options can be given in braces: nn::Conv2d(1, 32, 3, {.padding = 1}).
+struct Conv2d : Holder<Conv2dImpl> {
+  Conv2d(int64_t in_channels, int64_t out_channels, Size2 kernel_size, const Conv2dLayerOptions& options = {})
+      : Holder(in_channels, out_channels, kernel_size, options) {}
+};
+struct MaxPool2d : Holder<MaxPool2dImpl> {
+  explicit MaxPool2d(Size2 kernel_size, const MaxPool2dOptions& options = {})
+      : Holder(kernel_size, options) {}
+};
+struct AvgPool2d : Holder<AvgPool2dImpl> {
+  explicit AvgPool2d(Size2 kernel_size, const AvgPool2dOptions& options = {})
+      : Holder(kernel_size, options) {}
+};
 using AdaptiveAvgPool2d = Holder<AdaptiveAvgPool2dImpl>;
 using AdaptiveMaxPool2d = Holder<AdaptiveMaxPool2dImpl>;
-using BatchNorm1d = Holder<BatchNorm1dImpl>;
-using BatchNorm2d = Holder<BatchNorm2dImpl>;
-using LayerNorm = Holder<LayerNormImpl>;
+struct BatchNorm1d : Holder<BatchNorm1dImpl> {
+  explicit BatchNorm1d(int64_t num_features, const BatchNormLayerOptions& options = {})
+      : Holder(num_features, options) {}
+};
+struct BatchNorm2d : Holder<BatchNorm2dImpl> {
+  explicit BatchNorm2d(int64_t num_features, const BatchNormLayerOptions& options = {})
+      : Holder(num_features, options) {}
+};
+struct LayerNorm : Holder<LayerNormImpl> {
+  explicit LayerNorm(const Shape& normalized_shape, const LayerNormLayerOptions& options = {})
+      : Holder(normalized_shape, options) {}
+  explicit LayerNorm(int64_t normalized_size, const LayerNormLayerOptions& options = {})
+      : LayerNorm(Shape{normalized_size}, options) {}
+};
 using Dropout = Holder<DropoutImpl>;
 using Embedding = Holder<EmbeddingImpl>;
 using Flatten = Holder<FlattenImpl>;

@@ -127,12 +127,6 @@ class Holder {
   template <class... A>
   requires std::constructible_from<Impl, A...>
   explicit(sizeof...(A) == 1) Holder(A&&... a) : impl_(std::make_shared<Impl>(std::forward<A>(a)...)) {}
-  /// The same where options in braces come last: nn::Conv2d(1, 32, 3, {.padding = 1}).
-  template <class A, class I = Impl, class O = typename I::Options>
-  Holder(A&& a, const O& options) : impl_(std::make_shared<Impl>(std::forward<A>(a), options)) {}
-  template <class A, class B, class C, class I = Impl, class O = typename I::Options>
-  Holder(A&& a, B&& b, C&& c, const O& options)
-      : impl_(std::make_shared<Impl>(std::forward<A>(a), std::forward<B>(b), std::forward<C>(c), options)) {}
   /// Shares a module that exists.
   explicit Holder(std::shared_ptr<Impl> impl) : impl_(std::move(impl)) {}
 

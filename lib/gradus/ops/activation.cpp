@@ -53,9 +53,11 @@ Tensor fused(const KernelTable<BinaryArgs>& table, const Tensor& dy, const Tenso
 Tensor relu_rule(const Tensor& g, const Tensor& y, Scalar, Scalar) {
   return recorded() ? masked_fill(g, y <= 0, 0) : fused(kReluGrad, g, y);
 }
+// [snippet leaky_relu_rule]
 Tensor leaky_relu_rule(const Tensor& g, const Tensor& x, Scalar slope, Scalar) {
   return recorded() ? where(x > 0, g, g * slope) : fused(kLeakyReluGrad, g, x, slope);
 }
+// [/snippet leaky_relu_rule]
 Tensor sigmoid_rule(const Tensor& g, const Tensor& y, Scalar, Scalar) {
   return recorded() ? g * ((1 - y) * y) : fused(kSigmoidGrad, g, y);
 }
@@ -83,9 +85,11 @@ Tensor softplus_rule(const Tensor& g, const Tensor& x, Scalar beta, Scalar) { re
 }  // namespace
 
 Tensor relu(const Tensor& x) { return unary(kRelu, x, "ReluBackward", Keep::y, relu_rule); }
+// [snippet leaky_relu]
 Tensor leaky_relu(const Tensor& x, double negative_slope) {
   return unary(kLeakyRelu, as_floating(x), "LeakyReluBackward", Keep::x, leaky_relu_rule, negative_slope);
 }
+// [/snippet leaky_relu]
 Tensor sigmoid(const Tensor& x) {
   return unary(kSigmoid, as_floating(x), "SigmoidBackward", Keep::y, sigmoid_rule);
 }

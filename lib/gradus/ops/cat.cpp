@@ -134,6 +134,7 @@ Tensor cat(std::initializer_list<Tensor> tensors, int64_t dim) {
   return cat(std::span(tensors.begin(), tensors.size()), dim);
 }
 
+// [snippet stack]
 Tensor stack(std::span<const Tensor> tensors, int64_t dim) {
   GRADUS_CHECK(!tensors.empty(), "E-ARG", "stack: expected a non-empty list of Tensors");
   TensorList rows;
@@ -146,6 +147,7 @@ Tensor stack(std::span<const Tensor> tensors, int64_t dim) {
   }
   return cat(rows, wrap_dim(dim, tensors[0].dim() + 1, "stack"));
 }
+// [/snippet stack]
 Tensor stack(std::initializer_list<Tensor> tensors, int64_t dim) {
   return stack(std::span(tensors.begin(), tensors.size()), dim);
 }
