@@ -1,0 +1,152 @@
+// Lesson 04: the full training loop.
+//
+// You will learn to train a convolutional network on real images: data loading, the loop, validation, a
+// learning curve, checkpoints that continue bit for bit, and what reading the loss every step costs.
+//
+// Run: ./gradus learn 04          or: build/release/lessons/04_train_loop --epochs 10 --curve curve.csv
+#include <gradus/gradus.h>
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+
+#include "../common/app.h"
+#include "../common/curve.h"
+#include "../common/models.h"
+#include "../common/progress.h"
+
+using namespace gradus;
+
+struct Options : lesson::Flags {
+  std::string checkpoint, resume, curve;
+  int workers = 2;
+};
+
+// [snippet data]
+struct Loaders {
+  DataLoader train, test;
+};
+
+// Bytes become floats in [-1, 1]. The order of the training images depends on the seed and the epoch alone.
+Loaders load_data(const Options& o) {
+  ImageData data = load_image_data(o.data);
+  if (o.quick) data.train = {data.train.images.narrow(0, 0, 30000), data.train.labels.narrow(0, 0, 30000)};
+  std::printf("data: %s, %ld training and %ld test images\n", data.directory.c_str(), data.train.size(),
+              data.test.size());
+  const Transform transform =
+      transforms::Compose({transforms::ToTensor(), transforms::Normalize({0.5f}, {0.5f})});
+  auto dataset = [&](const ImageSet& set) {
+    return TransformedDataset(std::make_shared<TensorDataset>(set.images, set.labels), transform);
+  };
+  return {DataLoader(dataset(data.train), {.batch_size = o.batch_size,
+                                           .shuffle = true,
+                                           .num_workers = o.workers,
+                                           .persistent_workers = o.workers > 0,
+                                           .seed = o.seed}),
+          DataLoader(dataset(data.test), {.batch_size = o.batch_size, .num_workers = o.workers})};
+}
+// [/snippet]
+
+// [snippet epoch]
+struct Score {
+  double loss, accuracy;
+};
+
+// One pass over the data; with an optimizer it trains. The sums stay on the device: one .item() an epoch, not
+// two a batch.
+Score run_epoch(nn::Module& model, DataLoader& loader, optim::Optimizer* optimizer, Device device,
+                const std::string& title, int64_t total) {
+  model.train(optimizer != nullptr);
+  AutoGradMode grad_mode(optimizer != nullptr);
+  lesson::Progress progress(title, total);
+  Tensor loss_sum = zeros({}, {.device = device}), correct = zeros({}, {.dtype = kInt64, .device = device});
+  int64_t samples = 0;
+  for (auto& [images, labels] : loader) {
+    lesson::check_interrupted("in " + title);
+    const Tensor x = images.to(device, true).to(MemoryFormat::channels_last), y = labels.to(device, true);
+    const Tensor output = model(x);
+    const Tensor loss = cross_entropy(output, y);
+    if (optimizer) {
+      optimizer->zero_grad();
+      loss.backward();
+      optimizer->step();
+    }
+    NoGradGuard no_grad;
+    loss_sum.add_(loss.detach() *
+                  y.size(0));  // a mean over batches would count the last, smaller one as a full one
+    correct.add_((output.argmax(1) == y).sum());
+    samples += y.size(0);
+    progress.add(y.size(0));
+  }
+  return {loss_sum.item<double>() / static_cast<double>(samples),
+          correct.item<double>() / static_cast<double>(samples)};
+}
+// [/snippet]
+
+// [snippet checkpoint]
+// All that the next epoch depends on. The loader's order follows from seed and epoch.
+void save(const std::string& path, nn::Module& model, optim::Optimizer& optimizer, int64_t epoch) {
+  Checkpoint c;
+  c["model"].tensors = model.state_dict();
+  c["optimizer"].tensors = optimizer.state_dict();
+  const auto rng = default_generator().get_state();
+  c["rng"].tensors.add("state", tensor(std::vector<uint8_t>(rng.begin(), rng.end())));
+  c["progress"].values["epoch"] = epoch;
+  save_checkpoint(path, c);
+}
+
+int64_t load(const std::string& path, nn::Module& model, optim::Optimizer& optimizer) {
+  const Checkpoint c = load_checkpoint(path);
+  const int64_t epoch = c.at("progress").get_int("epoch");
+  const Tensor rng = c.at("rng").tensors.at("state");
+  model.load_state_dict(c.at("model").tensors);
+  optimizer.load_state_dict(c.at("optimizer").tensors);
+  default_generator().set_state({rng.data<uint8_t>(), static_cast<size_t>(rng.numel())});
+  return epoch;
+}
+// [/snippet]
+
+// [snippet train]
+void train(const Options& o) {
+  const Device device = select_device(o.device);
+  std::printf("device: %s\n", to_string(device).c_str());
+  Loaders loaders = load_data(o);
+  lesson::CNN model;
+  model.to(device);
+  optim::Adam optimizer(model.parameters(), {.lr = 1e-3});
+  const int64_t done = o.resume.empty() ? 0 : load(o.resume, model, optimizer);
+  if (done > 0) std::printf("resumed after epoch %ld\n", done);
+  lesson::Curve curve(o.curve);
+  lesson::Usage usage;
+  for (int64_t epoch = done + 1; epoch <= o.epochs; ++epoch) {
+    const std::string title = str("epoch ", epoch, "/", o.epochs);
+    loaders.train.set_epoch(epoch);
+    const int64_t batches = loaders.train.size();
+    const Score t = run_epoch(model, loaders.train, &optimizer, device, title, batches * o.batch_size);
+    const Score v = run_epoch(model, loaders.test, nullptr, device, title + " validation",
+                              loaders.test.size() * o.batch_size);
+    std::printf("Epoch %02ld | Train Loss: %.4f, Acc: %.4f | Val Loss: %.4f, Acc: %.4f\n", epoch, t.loss,
+                t.accuracy, v.loss, v.accuracy);
+    std::printf("         | %s\n", usage.read().c_str());
+    std::fflush(stdout);
+    curve.add(epoch, t.loss, t.accuracy, v.loss, v.accuracy);
+    if (!o.checkpoint.empty()) save(o.checkpoint, model, optimizer, epoch);
+  }
+}
+// [/snippet]
+
+int main(int argc, char** argv) {
+  Options options;
+  auto more = [&](CLI::App& app) {
+    app.add_option("--checkpoint", options.checkpoint, "file to write after each epoch");
+    app.add_option("--resume", options.resume, "checkpoint to go on from")->check(CLI::ExistingFile);
+    app.add_option("--curve", options.curve, "CSV file for the learning curve");
+    app.add_option("--workers", options.workers, "loader threads")
+        ->check(CLI::Range(0, 64))
+        ->capture_default_str();
+  };
+  auto body = [&] {
+    if (options.quick) options.epochs = 1;
+    train(options);
+  };
+  return lesson::run(argc, argv, "Lesson 04: the full training loop", options, body, more);
+}

@@ -1,0 +1,76 @@
+#include "progress.h"
+
+#include <fmt/format.h>
+#include <gradus/runtime/caching_allocator.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <cstdio>
+
+namespace lesson {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double seconds_between(Clock::time_point a, Clock::time_point b) {
+  return std::chrono::duration<double>(b - a).count();
+}
+
+double cpu_seconds() {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  auto seconds = [](const timeval& t) {
+    return static_cast<double>(t.tv_sec) + 1e-6 * static_cast<double>(t.tv_usec);
+  };
+  return seconds(usage.ru_utime) + seconds(usage.ru_stime);
+}
+double wall_seconds() { return seconds_between({}, Clock::now()); }
+
+}  // namespace
+
+Progress::Progress(std::string title, int64_t total)
+    : title_(std::move(title)),
+      total_(total),
+      terminal_(isatty(STDOUT_FILENO) != 0),
+      start_(Clock::now()),
+      drawn_(start_) {}
+
+Progress::~Progress() {
+  if (!terminal_) return;
+  std::fputs("\r\033[K", stdout);
+  std::fflush(stdout);
+}
+
+void Progress::add(int64_t samples) {
+  done_ += samples;
+  if (!terminal_ || seconds_between(drawn_, Clock::now()) < 0.1) return;
+  drawn_ = Clock::now();
+  draw();
+}
+
+double Progress::seconds() const { return seconds_between(start_, Clock::now()); }
+double Progress::rate() const { return static_cast<double>(done_) / std::max(1e-9, seconds()); }
+
+void Progress::draw() const {
+  constexpr int kWidth = 30;
+  const double share = total_ > 0 ? static_cast<double>(done_) / static_cast<double>(total_) : 1;
+  const int full = static_cast<int>(kWidth * std::min(1.0, share));
+  const auto left = static_cast<double>(total_ - done_) / std::max(1e-9, rate());
+  fmt::print("\r\033[K{} [{:=<{}}{: <{}}] {:3.0f} %  {:.0f} samples/s  {:.0f} s left", title_, "", full, "",
+             kWidth - full, 100 * share, rate(), left);
+  std::fflush(stdout);
+}
+
+Usage::Usage() : cpu_(cpu_seconds()), wall_(wall_seconds()) {}
+
+std::string Usage::read() {
+  const double cpu = cpu_seconds(), wall = wall_seconds();
+  const double share = (cpu - cpu_) / std::max(1e-9, wall - wall_);
+  cpu_ = cpu, wall_ = wall;
+  auto megabytes = [](int64_t bytes) { return static_cast<double>(bytes) / (1 << 20); };
+  return fmt::format("cpu {:.0f} %, tensors {:.1f} MB (peak {:.1f} MB), cache {:.1f} MB", 100 * share,
+                     megabytes(gradus::memory_allocated()), megabytes(gradus::max_memory_allocated()),
+                     megabytes(gradus::memory_reserved()));
+}
+
+}  // namespace lesson
