@@ -1,15 +1,16 @@
 // Whole networks over 5 training steps against PyTorch: losses, gradients, weights, buffers, and the output
 // in eval mode. Float64 says that each step is the same computation; float32, that it is so in the kernels
 // used.
+#include <gradus/nn/activation.h>
 #include <gradus/nn/containers.h>
 #include <gradus/nn/layers.h>
-#include <gradus/ops/activation.h>
 #include <gradus/ops/arithmetic.h>
 #include <gradus/ops/factories.h>
 #include <gradus/ops/loss.h>
 #include <gradus/optim/optimizer.h>
 #include <gradus/tensor/grad_mode.h>
 
+#include <cmath>
 #include <functional>
 #include <memory>
 
@@ -20,16 +21,6 @@ namespace gradus::golden {
 namespace {
 
 using optim::Optimizer;
-
-struct Activation : nn::Module {
-  explicit Activation(Tensor (*f)(const Tensor&)) : f_(f) {}
-  Tensor forward(const Tensor& x) override { return f_(x); }
-
- private:
-  Tensor (*f_)(const Tensor&);
-};
-std::shared_ptr<nn::Module> activation(Tensor (*f)(const Tensor&)) { return std::make_shared<Activation>(f); }
-std::shared_ptr<nn::Module> relu_layer() { return activation(relu); }
 
 // One model of vectors/models.py.
 struct Model {
@@ -51,29 +42,28 @@ auto adam(double lr) {
 
 Model cnn() {
   return {"cnn",
-          nn::Sequential(nn::Conv2d(1, 32, 3, {.padding = 1}), relu_layer(),
-                         nn::MaxPool2d(2), nn::Conv2d(32, 64, 3, {.padding = 1}),
-                         relu_layer(), nn::MaxPool2d(2), nn::Flatten(), nn::Linear(3136, 256), relu_layer(),
-                         nn::Dropout(0.0), nn::Linear(256, 10)),
-          images(8, 28),
-          hashed_ints({8}, 1001, 10),
+          nn::Sequential(nn::Conv2d(1, 32, 3, {.padding = 1}), nn::ReLU(), nn::MaxPool2d(2),
+                         nn::Conv2d(32, 64, 3, {.padding = 1}), nn::ReLU(), nn::MaxPool2d(2), nn::Flatten(),
+                         nn::Linear(3136, 256), nn::ReLU(), nn::Dropout(0.0), nn::Linear(256, 10)),
+          images(4, 28),
+          hashed_ints({4}, 1001, 10),
           classify,
           adam(1e-3)};
 }
 
 Model simple_net() {
-  return {"simple_net",
-          nn::Sequential(nn::Linear(784, 256), relu_layer(), nn::Linear(256, 128), relu_layer(),
-                         nn::Linear(128, 10)),
-          images(16, 28).flatten(1),
-          hashed_ints({16}, 1001, 10),
-          classify,
-          adam(1e-3)};
+  return {
+      "simple_net",
+      nn::Sequential(nn::Linear(784, 256), nn::ReLU(), nn::Linear(256, 128), nn::ReLU(), nn::Linear(128, 10)),
+      images(16, 28).flatten(1),
+      hashed_ints({16}, 1001, 10),
+      classify,
+      adam(1e-3)};
 }
 
 Model tiny() {
   return {"tiny",
-          nn::Sequential(nn::Linear(16, 32), relu_layer(), nn::Linear(32, 1)),
+          nn::Sequential(nn::Linear(16, 32), nn::ReLU(), nn::Linear(32, 1)),
           signed_unit({32, 16}, 1000),
           signed_unit({32, 1}, 1001),
           fit,
@@ -81,29 +71,27 @@ Model tiny() {
 }
 
 Model normed() {
-  return {
-      "normed",
-      nn::Sequential(nn::Conv2d(1, 4, 3, {.padding = 1, .bias = false}),
-                     nn::BatchNorm2d(4), relu_layer(), nn::AvgPool2d(2), nn::Flatten(), nn::Linear(64, 3)),
-      images(6, 8),
-      hashed_ints({6}, 1001, 3),
-      classify,
-      [](const std::vector<Tensor>& p) {
-        return std::make_unique<optim::SGD>(p, optim::SGDOptions{.lr = 0.1, .momentum = 0.9});
-      }};
+  return {"normed",
+          nn::Sequential(nn::Conv2d(1, 4, 3, {.padding = 1, .bias = false}), nn::BatchNorm2d(4), nn::ReLU(),
+                         nn::AvgPool2d(2), nn::Flatten(), nn::Linear(64, 3)),
+          images(6, 8),
+          hashed_ints({6}, 1001, 3),
+          classify,
+          [](const std::vector<Tensor>& p) {
+            return std::make_unique<optim::SGD>(p, optim::SGDOptions{.lr = 0.1, .momentum = 0.9});
+          }};
 }
 
 Model layer_normed() {
-  return {
-      "layer_normed",
-      nn::Sequential(nn::Embedding(11, 8), nn::LayerNorm(Shape{8}),
-                     activation([](const Tensor& x) { return gelu(x); }), nn::Flatten(), nn::Linear(40, 4)),
-      hashed_ints({7, 5}, 1000, 11),
-      hashed_ints({7}, 1001, 4),
-      classify,
-      [](const std::vector<Tensor>& p) {
-        return std::make_unique<optim::AdamW>(p, optim::AdamOptions{.lr = 1e-2, .weight_decay = 0.1});
-      }};
+  return {"layer_normed",
+          nn::Sequential(nn::Embedding(11, 8), nn::LayerNorm(Shape{8}), nn::GELU(), nn::Flatten(),
+                         nn::Linear(40, 4)),
+          hashed_ints({7, 5}, 1000, 11),
+          hashed_ints({7}, 1001, 4),
+          classify,
+          [](const std::vector<Tensor>& p) {
+            return std::make_unique<optim::AdamW>(p, optim::AdamOptions{.lr = 1e-2, .weight_decay = 0.1});
+          }};
 }
 
 // Fills all parameters by the formula; a bias takes the fan_in of the weight before it. A one-dimensional
@@ -178,7 +166,7 @@ class Training {
     optimizer_->step();
     check_sums(wanted("after")[step], [](const Tensor& p) { return p; });
     for (const auto& [name, param] : model_.net->named_parameters())
-      EXPECT_TRUE(close(sample(param), wanted("sample/" + name)[step], tolerance_)) << name;
+      EXPECT_TRUE(close(sample(param), wanted("sample/" + name)[step], tolerance_ / 4)) << name;
   }
 
   // Sum and absolute sum of every parameter; a sum may cancel, so the absolute one is the measure for both.
@@ -203,10 +191,11 @@ class Training {
   std::unique_ptr<Optimizer> optimizer_;
 };
 
-// PyTorch's own float32 and float64 runs differ by up to 5e-7 in what is compared here; Adam divides by the
-// root of tiny squares, so another order of summation may show somewhat more. The float64 runs differ by the
-// order of sums of up to 3136 terms only.
-constexpr double kFloat64Tolerance = 1e-11, kFloat32Tolerance = 5e-6;
+// PyTorch's own float32 and float64 runs differ by up to 7e-7 in what is compared here (single weights by
+// 2.5e-7); Adam divides by the root of tiny squares, so another order of summation may show somewhat more.
+// The float64 runs differ by the order of sums of up to 3136 terms only. Adam with its betas rounded to
+// float32 was off by 1e-5 in the output.
+constexpr double kFloat64Tolerance = 1e-13, kFloat32Tolerance = 2e-6;
 
 void check(Model (*make)()) {
   Training(make(), kFloat64, kFloat64Tolerance).check();

@@ -125,7 +125,7 @@ std::vector<OpCase> all() {
 
 // One rounding or two per element, plus the last bits of exp, log and their like: a few units in the last
 // place; broadcast gradients sum up to 12 of them.
-TEST(GoldenOps, pointwise) { check_family("pointwise", all(), {1e-14, 2e-6}); }
+TEST(GoldenOps, pointwise) { check_family("pointwise", all(), {2e-15, 1e-6}); }
 
 }  // namespace
 }  // namespace gradus::golden

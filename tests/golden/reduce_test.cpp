@@ -50,7 +50,7 @@ const std::vector<OpCase> kCases = {
     GOLDEN("prod.zeros", prod(in.x, 1)),
     GOLDEN("var.population", var(in.x, 1, false, 0)),
     GOLDEN("std.population", std(in.x, 1, false, 0)),
-    GOLDEN("var.offset", var(in.x, 0)),
+    GOLDEN_SLACK("var.offset", 10, var(in.x, 0)),  // values of 1000 that differ by 1
     GOLDEN("sum.empty", sum(in.x, 0)),
     GOLDEN("sum.long", sum(in.x)),
     GOLDEN("norm.1", norm(in.x, 1)),
@@ -83,7 +83,7 @@ const std::vector<OpCase> kCases = {
 };
 
 // Sums of up to 30 terms (1037 once) in whatever order; the gradients of var and std divide by small numbers.
-TEST(GoldenOps, reduce) { check_family("reduce", kCases, {1e-13, 5e-6}); }
+TEST(GoldenOps, reduce) { check_family("reduce", kCases, {3e-15, 1e-6}); }
 
 }  // namespace
 }  // namespace gradus::golden

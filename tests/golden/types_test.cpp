@@ -9,6 +9,7 @@
 #include <gradus/ops/rounding.h>
 #include <gradus/ops/unary.h>
 
+#include <algorithm>
 #include <functional>
 #include <sstream>
 

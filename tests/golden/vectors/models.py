@@ -106,7 +106,7 @@ def cross_entropy_on(x, classes):
 
 
 MODELS = {
-    "cnn": (cnn, lambda: cross_entropy_on(images(8, 28), 10), "torch.optim.Adam(p, lr=1e-3)"),
+    "cnn": (cnn, lambda: cross_entropy_on(images(4, 28), 10), "torch.optim.Adam(p, lr=1e-3)"),
     "simple_net": (simple_net, lambda: cross_entropy_on(images(16, 28).flatten(1), 10), "torch.optim.Adam(p, lr=1e-3)"),
     "tiny": (tiny, lambda: (signed_unit((32, 16), 1000), signed_unit((32, 1), 1001), nn.functional.mse_loss), "torch.optim.Adam(p, lr=1e-2)"),
     "normed": (normed, lambda: cross_entropy_on(images(6, 8), 3), "torch.optim.SGD(p, lr=0.1, momentum=0.9)"),
