@@ -78,7 +78,7 @@ void check_steps(const std::string& name, const MakeOptimizer& make, DType dtype
 
 // A step is a handful of roundings of values below 1, or below 1000 where the large gradient is; 20 of them
 // add up. Adam's denominator is the root of a square: half the relative error of what is under it.
-TEST(GoldenOptim, NUM_13_NUM_15_twenty_steps_in_float64) {
+TEST(GoldenOptim, twenty_steps_in_float64) {
   for (const auto& [name, make] : kOptimizers) check_steps(name, make, kFloat64, 5e-15);
 }
 TEST(GoldenOptim, twenty_steps_in_float32) {
@@ -119,7 +119,7 @@ void check_clipped(const std::string& name, const std::function<Tensor(const Par
     EXPECT_TRUE(close(params[k].grad(), file("optim").at(name + "/grad" + std::to_string(k)), 1e-14)) << k;
 }
 
-TEST(GoldenOptim, NUM_25_clipping) {
+TEST(GoldenOptim, clipping) {
   using nn::utils::clip_grad_norm_;
   constexpr double kInfinity = std::numeric_limits<double>::infinity();
   check_clipped("clip_norm.cut", [](const Params& p) { return clip_grad_norm_(p, 1.5); });
