@@ -16,7 +16,7 @@ struct SgdUpdate {
 
   /// `buffer` is read and written only if momentum is not 0.
   GRADUS_HD void operator()(C& param, C grad, C& buffer) const {
-    if (weight_decay != 0) grad += weight_decay * param;
+    grad += weight_decay * param;
     if (momentum != 0) {
       buffer = first_step ? grad : momentum * buffer + (C{1} - dampening) * grad;
       grad = nesterov ? grad + momentum * buffer : buffer;
@@ -44,10 +44,9 @@ struct AdamUpdate {
     return u;
   }
   GRADUS_HD void operator()(C& param, C grad, C& exp_avg, C& exp_avg_sq) const {
-    if (decoupled_weight_decay)
-      param *= C{1} - lr * weight_decay;
-    else if (weight_decay != 0)
-      grad += weight_decay * param;
+    // Choices of numbers, not of paths: so the loop over a tensor vectorises.
+    param *= decoupled_weight_decay ? C{1} - lr * weight_decay : C{1};
+    grad += (decoupled_weight_decay ? C{0} : weight_decay) * param;
     exp_avg += add1 * (grad - exp_avg);
     exp_avg_sq = keep2 * exp_avg_sq + add2 * grad * grad;
     const C denominator = math::sqrt(exp_avg_sq) / bias_correction2_sqrt + eps;  // eps outside the root

@@ -43,5 +43,3 @@ void CachedMixed(benchmark::State& state) {
 BENCHMARK(CachedMixed);
 
 }  // namespace
-
-BENCHMARK_MAIN();

@@ -49,10 +49,11 @@ struct AdamKernel {
   static void apply(const Update& update, int64_t n, T* param, const T* grad, T* exp_avg, T* exp_avg_sq) {
     using C = ComputeType<T>;
     parallel_for(0, n, kGrain, [&](int64_t begin, int64_t end) {
+      const Update u = update;  // a copy: the compiler need not fear that the stores change it
 #pragma omp simd
       for (int64_t i = begin; i < end; ++i) {
         C p = static_cast<C>(param[i]), m = static_cast<C>(exp_avg[i]), v = static_cast<C>(exp_avg_sq[i]);
-        update(p, static_cast<C>(grad[i]), m, v);
+        u(p, static_cast<C>(grad[i]), m, v);
         param[i] = static_cast<T>(p), exp_avg[i] = static_cast<T>(m), exp_avg_sq[i] = static_cast<T>(v);
       }
     });
@@ -74,16 +75,31 @@ struct SgdKernel {
       T* param = a.params[i].data<T>();
       const T* grad = a.grads[i].data<T>();
       T* buffer = o.momentum != 0 ? a.buffers[i].data<T>() : nullptr;
-      parallel_for(0, a.params[i].numel(), kGrain, [&](int64_t begin, int64_t end) {
-#pragma omp simd
-        for (int64_t k = begin; k < end; ++k) {
-          C p = static_cast<C>(param[k]), b = buffer ? static_cast<C>(buffer[k]) : C(0);
-          update(p, static_cast<C>(grad[k]), b);
-          param[k] = static_cast<T>(p);
-          if (buffer) buffer[k] = static_cast<T>(b);
-        }
-      });
+      apply(update, a.params[i].numel(), param, grad, buffer);
     }
+  }
+  template <class T, class Update>
+  static void apply(const Update& update, int64_t n, T* param, const T* grad, T* buffer) {
+    using C = ComputeType<T>;
+    parallel_for(0, n, kGrain, [&](int64_t begin, int64_t end) {
+      Update u = update;
+      if (!buffer) {
+        u.momentum = 0;
+#pragma omp simd
+        for (int64_t i = begin; i < end; ++i) {
+          C p = static_cast<C>(param[i]), none = 0;
+          u(p, static_cast<C>(grad[i]), none);
+          param[i] = static_cast<T>(p);
+        }
+        return;
+      }
+#pragma omp simd
+      for (int64_t i = begin; i < end; ++i) {
+        C p = static_cast<C>(param[i]), b = static_cast<C>(buffer[i]);
+        u(p, static_cast<C>(grad[i]), b);
+        param[i] = static_cast<T>(p), buffer[i] = static_cast<T>(b);
+      }
+    });
   }
 };
 
@@ -106,14 +122,30 @@ void check(const char* op, const Tensor& param, const Tensor& grad) {
                ", its gradient ", to_string(grad.dtype()));
 }
 
+void check_state(const char* op, const Tensor& param, const char* name, const Tensor& state) {
+  ops::check_same_device(op, {{"param", param}, {name, state}});
+  GRADUS_CHECK(state.dtype() == param.dtype() && state.sizes() == param.sizes() &&
+                   detail::has_strides(param.sizes(), state.strides(), param.strides()),
+               "E-STATE", op, ": ", name, " is ", to_string(state.dtype()), " of shape ", state.sizes(),
+               ", its parameter is now ", to_string(param.dtype()), " of shape ", param.sizes(),
+               hint("convert the model before its first step, or make a new optimizer"));
+}
+
+void add_to(TensorListArg& list, int i, const Tensor& t) {
+  list.items[i] = t.arg();
+  list.count = i + 1;
+}
+
 // Launches once for each run of slots that fits the operand lists and has one dtype and device.
 template <class Args, class Slot, class Add>
 void in_batches(const KernelTable<Args>& table, const std::vector<Slot>& slots, Args& args, const Add& add) {
   const Tensor* current = nullptr;
+  std::vector<Tensor> copies;  // of gradients, until the launch has read them
   auto flush = [&] {
     if (args.params.count == 0) return;
     launch(table, current->dtype(), ops::stream_of(*current), args);
     args.params.count = 0;
+    copies.clear();
   };
   for (const Slot& slot : slots) {
     check(table.name(), slot.param, slot.grad);
@@ -121,15 +153,14 @@ void in_batches(const KernelTable<Args>& table, const std::vector<Slot>& slots, 
         current && (current->dtype() != slot.param.dtype() || current->device() != slot.param.device());
     if (other || args.params.count == TensorListArg::kCapacity) flush();
     current = &slot.param;
-    add(slot);
+    const Tensor grad = laid_out_like(slot.grad, slot.param);
+    if (!grad.is_same(slot.grad)) copies.push_back(grad);
+    add_to(args.grads, args.params.count, grad);
+    add(slot, args.params.count);
+    add_to(args.params, args.params.count, slot.param);
     slot.param.bump_version();
   }
   flush();
-}
-
-void add_to(TensorListArg& list, int i, const Tensor& t) {
-  list.items[i] = t.arg();
-  list.count = i + 1;
 }
 
 }  // namespace
@@ -138,10 +169,9 @@ void fused_adam_(const std::vector<AdamSlot>& slots, const Tensor& lr, const Ada
   AdamArgs args;
   args.lr = lr.arg();
   args.options = options;
-  in_batches(kAdam, slots, args, [&](const AdamSlot& s) {
-    const int i = args.params.count;
-    add_to(args.params, i, s.param);
-    add_to(args.grads, i, laid_out_like(s.grad, s.param));
+  in_batches(kAdam, slots, args, [&](const AdamSlot& s, int i) {
+    check_state("fused_adam_", s.param, "exp_avg", s.exp_avg);
+    check_state("fused_adam_", s.param, "exp_avg_sq", s.exp_avg_sq);
     add_to(args.exp_avgs, i, s.exp_avg);
     add_to(args.exp_avg_sqs, i, s.exp_avg_sq);
     add_to(args.steps, i, s.step);
@@ -153,11 +183,10 @@ void fused_sgd_(const std::vector<SgdSlot>& slots, const Tensor& lr, const SgdSt
   args.lr = lr.arg();
   args.options = options;
   args.buffers.count = 0;
-  in_batches(kSgd, slots, args, [&](const SgdSlot& s) {
-    const int i = args.params.count;
-    add_to(args.params, i, s.param);
-    add_to(args.grads, i, laid_out_like(s.grad, s.param));
-    if (s.momentum_buffer.defined()) add_to(args.buffers, i, s.momentum_buffer);
+  in_batches(kSgd, slots, args, [&](const SgdSlot& s, int i) {
+    if (!s.momentum_buffer.defined()) return;
+    check_state("fused_sgd_", s.param, "momentum_buffer", s.momentum_buffer);
+    add_to(args.buffers, i, s.momentum_buffer);
   });
 }
 

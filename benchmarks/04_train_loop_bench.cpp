@@ -1,0 +1,91 @@
+// Lesson 04: the train steps of both networks beside their floors, and an epoch with the share of time spent
+// waiting for data.
+#include <benchmark/benchmark.h>
+#include <common/train_steps.h>
+#include <lessons/common/models.h>
+
+#include <chrono>
+
+namespace {
+
+using namespace gradus;
+
+void run(benchmark::State& state, floors::TrainStep& step, int64_t batch) {
+  for (auto _ : state) step.run();
+  state.SetItemsProcessed(state.iterations() * batch);
+}
+
+void CnnStep(benchmark::State& state) {
+  run(state,
+      floors::prepared("CNN", static_cast<int>(state.range(0)),
+                       [] { return floors::library_cnn(256, true); }),
+      256);
+}
+void CnnStepRowMajor(benchmark::State& state) {
+  run(state,
+      floors::prepared("CNN row-major", static_cast<int>(state.range(0)),
+                       [] { return floors::library_cnn(256, false); }),
+      256);
+}
+void CnnStepFloor(benchmark::State& state) {
+  run(state, floors::prepared("CNN floor", static_cast<int>(state.range(0)), [] { return floors::cnn(256); }),
+      256);
+}
+void SmallNetStep(benchmark::State& state) {
+  run(state,
+      floors::prepared("16-32-1", static_cast<int>(state.range(0)),
+                       [] { return floors::library_small_net(32); }),
+      32);
+}
+void SmallNetStepFloor(benchmark::State& state) {
+  run(state,
+      floors::prepared("16-32-1 floor", static_cast<int>(state.range(0)),
+                       [] {
+                         return floors::mlp(32, {16, 32, 1});
+                       }),
+      32);
+}
+
+// An epoch over 5,120 made images: what training sees, loader included.
+void CnnEpoch(benchmark::State& state) {
+  set_num_threads(static_cast<int>(state.range(0)));
+  static const ImageData data = make_digit_data(5120, 1);
+  lesson::CNN model;
+  optim::Adam optimizer(model.parameters());
+  const Transform transform =
+      transforms::Compose({transforms::ToTensor(), transforms::Normalize({0.5f}, {0.5f})});
+  DataLoader loader(
+      TransformedDataset(std::make_shared<TensorDataset>(data.train.images, data.train.labels), transform),
+      {.batch_size = 256, .shuffle = true, .num_workers = static_cast<int>(state.range(1))});
+  using Clock = std::chrono::steady_clock;
+  double waited = 0, total = 0;
+  for (auto _ : state) {
+    const auto start = Clock::now();
+    auto asked = start;
+    for (auto& [images, labels] : loader) {
+      waited += std::chrono::duration<double>(Clock::now() - asked).count();
+      optimizer.zero_grad();
+      cross_entropy(model(images.to(MemoryFormat::channels_last)), labels).backward();
+      optimizer.step();
+      asked = Clock::now();
+    }
+    total += std::chrono::duration<double>(Clock::now() - start).count();
+  }
+  state.SetItemsProcessed(state.iterations() * data.train.size());
+  state.counters["waiting_share"] = waited / total;
+}
+
+void by_threads(benchmark::internal::Benchmark* b) { b->ArgName("threads")->Arg(1)->Arg(2)->UseRealTime(); }
+BENCHMARK(CnnStep)->Apply(by_threads)->Unit(benchmark::kMillisecond);
+BENCHMARK(CnnStepFloor)->Apply(by_threads)->Unit(benchmark::kMillisecond);
+BENCHMARK(CnnStepRowMajor)->Apply(by_threads)->Unit(benchmark::kMillisecond);
+BENCHMARK(SmallNetStep)->Apply(by_threads)->Unit(benchmark::kMicrosecond);
+BENCHMARK(SmallNetStepFloor)->Apply(by_threads)->Unit(benchmark::kMicrosecond);
+BENCHMARK(CnnEpoch)
+    ->ArgNames({"threads", "workers"})
+    ->Args({2, 0})
+    ->Args({2, 2})
+    ->UseRealTime()
+    ->Unit(benchmark::kMillisecond);
+
+}  // namespace
