@@ -44,8 +44,10 @@ TensorArg canonical(TensorArg t) {
   return t;
 }
 
-memory::desc activation(const TensorArg& t) {
-  return channels_last(t) ? cpu::describe(t) : cpu::any_layout(t);
+// Where input and output are both channels-last, oneDNN takes them as they are. It has slow reference code
+// for mixtures, so else it may choose both.
+memory::desc activation(const TensorArg& t, const TensorArg& other) {
+  return channels_last(t) && channels_last(other) ? cpu::describe(t) : cpu::any_layout(t);
 }
 
 cpu::Key key(int kind, const Window& w) {
@@ -66,11 +68,11 @@ dnnl::convolution_forward::primitive_desc forward_desc(const TensorArg& x, const
   const auto kind = dnnl::prop_kind::forward_training;
   if (bias) {
     return cpu::make_primitive_desc<dnnl::convolution_forward>(
-        kind, kDirect, activation(x), cpu::any_layout(weight), cpu::describe(*bias), activation(y),
+        kind, kDirect, activation(x, y), cpu::any_layout(weight), cpu::describe(*bias), activation(y, x),
         pair(w.stride), dilates(w), pair(w.padding), end);
   }
   return cpu::make_primitive_desc<dnnl::convolution_forward>(
-      kind, kDirect, activation(x), cpu::any_layout(weight), activation(y), pair(w.stride), dilates(w),
+      kind, kDirect, activation(x, y), cpu::any_layout(weight), activation(y, x), pair(w.stride), dilates(w),
       pair(w.padding), end);
 }
 
@@ -90,8 +92,9 @@ void make_grad_input(cpu::Primitive& primitive, const void* problem) {
   const TensorArg weight = grouped(p.w, p.window.groups);
   const auto hint = forward_desc(p.gx, weight, p.w.sizes, nullptr, p.gy, p.window);
   const auto desc = cpu::make_backward_desc<dnnl::convolution_backward_data>(
-      hint, kDirect, activation(p.gx), cpu::any_layout(weight), activation(p.gy), pair(p.window.stride),
-      dilates(p.window), pair(p.window.padding), end_padding(p.window, p.gx.sizes, p.w.sizes, p.gy.sizes));
+      hint, kDirect, activation(p.gx, p.gy), cpu::any_layout(weight), activation(p.gy, p.gx),
+      pair(p.window.stride), dilates(p.window), pair(p.window.padding),
+      end_padding(p.window, p.gx.sizes, p.w.sizes, p.gy.sizes));
   primitive.set(dnnl::convolution_backward_data(desc));
   primitive.add_reordered_input(DNNL_ARG_DIFF_DST, cpu::describe(p.gy), desc.diff_dst_desc());
   primitive.add_reordered_input(DNNL_ARG_WEIGHTS, cpu::describe(weight), desc.weights_desc());
@@ -105,12 +108,12 @@ dnnl::convolution_backward_weights::primitive_desc grad_weight_desc(const ConvGr
       forward_desc(p.x, weight, p.gw.sizes, p.gbias.present() ? &p.gbias : nullptr, p.gy, p.window);
   if (p.gbias.present()) {
     return cpu::make_backward_desc<dnnl::convolution_backward_weights>(
-        hint, kDirect, activation(p.x), cpu::any_layout(weight), cpu::describe(p.gbias), activation(p.gy),
-        pair(p.window.stride), dilates(p.window), pair(p.window.padding), end);
+        hint, kDirect, activation(p.x, p.gy), cpu::any_layout(weight), cpu::describe(p.gbias),
+        activation(p.gy, p.x), pair(p.window.stride), dilates(p.window), pair(p.window.padding), end);
   }
   return cpu::make_backward_desc<dnnl::convolution_backward_weights>(
-      hint, kDirect, activation(p.x), cpu::any_layout(weight), activation(p.gy), pair(p.window.stride),
-      dilates(p.window), pair(p.window.padding), end);
+      hint, kDirect, activation(p.x, p.gy), cpu::any_layout(weight), activation(p.gy, p.x),
+      pair(p.window.stride), dilates(p.window), pair(p.window.padding), end);
 }
 
 void make_grad_weight(cpu::Primitive& primitive, const void* problem) {
