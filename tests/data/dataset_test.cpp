@@ -7,6 +7,7 @@
 
 #include "data/samples.h"
 #include "support/expect_error.h"
+#include "support/tensors.h"
 
 namespace gradus {
 namespace {
@@ -55,6 +56,7 @@ TEST(TensorDataset, refuses_what_does_not_fit) {
   EXPECT_GRADUS_ERROR(TensorDataset(empty({3, 2}, kFloat32), empty({2}, kInt64)), "E-SHAPE",
                       "3 samples, but 2 targets");
   EXPECT_GRADUS_ERROR(TensorDataset(empty({}, kFloat32)), "E-SHAPE", "first dimension");
+  EXPECT_GRADUS_ERROR(TensorDataset(elsewhere()), "E-DEVICE", "expected a tensor on cpu, got one on sim:0");
   EXPECT_GRADUS_ERROR(rows(3)->get(3), "E-INDEX", "index 3 is out of range for 3 samples");
   EXPECT_GRADUS_ERROR(rows(3)->get(-1), "E-INDEX", "index -1");
   EXPECT_GRADUS_ERROR(batch(*rows(3), {0, 7}), "E-INDEX", "index 7");

@@ -4,9 +4,9 @@
 #include <cmath>
 #include <limits>
 
-#include "io/tensors.h"
 #include "support/expect_error.h"
 #include "support/temp_dir.h"
+#include "support/tensors.h"
 
 namespace gradus {
 namespace {

@@ -6,8 +6,8 @@
 #include <clocale>
 #include <locale>
 
-#include "io/tensors.h"
 #include "support/temp_dir.h"
+#include "support/tensors.h"
 
 namespace gradus {
 namespace {

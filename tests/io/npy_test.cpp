@@ -3,9 +3,9 @@
 #include <cmath>
 
 #include "io/bytes.h"
-#include "io/tensors.h"
 #include "support/expect_error.h"
 #include "support/temp_dir.h"
+#include "support/tensors.h"
 
 namespace gradus {
 namespace {
@@ -71,6 +71,12 @@ TEST(Npy, a_tensor_that_requires_grad_is_refused_with_pytorchs_words) {
                       "Can't call numpy() on Tensor that requires grad\n  hint: use tensor.detach() first");
   save_npy(dir.path("f"), t.detach());
   EXPECT_EQ(load_npy(dir.path("f")).data<float>()[0], 1);
+}
+
+TEST(Npy, a_tensor_off_the_host_is_refused_with_pytorchs_words) {
+  TempDir dir;
+  EXPECT_GRADUS_ERROR(save_npy(dir.path("f"), elsewhere()), "E-DEVICE",
+                      "can't convert sim:0 device type tensor to numpy\n  hint: use tensor.cpu()");
 }
 
 TEST(Npy, fortran_order_is_brought_into_row_major_order) {

@@ -5,9 +5,9 @@
 #include <numeric>
 
 #include "io/bytes.h"
-#include "io/tensors.h"
 #include "support/expect_error.h"
 #include "support/temp_dir.h"
+#include "support/tensors.h"
 
 namespace gradus {
 namespace {

@@ -22,6 +22,16 @@ inline Tensor iota(int64_t n) {
   return tensor;
 }
 
+/// A tensor that says it is on a sim device, whether there is one or not: for checks that come before any
+/// access.
+inline Tensor elsewhere() {
+  static float memory[1];
+  Intrusive<detail::TensorImpl> impl(new detail::TensorImpl);
+  impl->storage = Intrusive<Storage>(new Storage(memory, sizeof memory, Device(DeviceType::sim), {}));
+  impl->sizes = impl->strides = Shape{1};
+  return Tensor(impl);
+}
+
 /// The bytes of a contiguous tensor.
 inline std::string bytes_of(const Tensor& tensor) {
   return {static_cast<const char*>(tensor.raw_data()), tensor.nbytes()};
