@@ -35,9 +35,9 @@ inline void draw(const DropoutArgs& args, int64_t first, int64_t n, uint8_t* kee
 template <class T>
 void apply(double p, int64_t n, T* y, int64_t sy, const T* x, int64_t sx, const uint8_t* keep, int64_t sk) {
   using C = ComputeType<T>;
-  const C scale = p < 1 ? static_cast<C>(1.0 / (1.0 - p)) : C{0};
+  const C scales[2] = {C{0}, p < 1 ? static_cast<C>(1.0 / (1.0 - p)) : C{0}};  // no branch to guess wrong
   for (int64_t i = 0; i < n; ++i)
-    y[i * sy] = static_cast<T>(static_cast<C>(x[i * sx]) * (keep[i * sk] ? scale : C{0}));
+    y[i * sy] = static_cast<T>(static_cast<C>(x[i * sx]) * scales[keep[i * sk]]);
 }
 
 }  // namespace dropout

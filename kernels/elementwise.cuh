@@ -108,9 +108,9 @@ template <class T>
 [[gnu::noinline]] void narrow(int64_t n, T* y, int64_t sy, const float* x) {
   if (sy == 1) {
 #pragma omp simd
-    for (int64_t i = 0; i < n; ++i) y[i] = x[i];
+    for (int64_t i = 0; i < n; ++i) y[i].bits = T(x[i]).bits;
   } else {
-    for (int64_t i = 0; i < n; ++i) y[i * sy] = x[i];
+    for (int64_t i = 0; i < n; ++i) y[i * sy].bits = T(x[i]).bits;
   }
 }
 
@@ -131,9 +131,11 @@ void run_pieces(int64_t n, Y* y, int64_t sy, const T* const (&x)[N], const int64
   }
 }
 
-// The innermost loop. The first forms vectorise; a compiler cannot see that a stride variable is 1.
+// The innermost loop. The first forms vectorise; a compiler cannot see that a stride variable is 1. Flat: a
+// call left in the loop would keep it scalar.
 template <class F, class Y, class X>
-[[gnu::noinline]] void run_row(const F& f, int64_t n, Y* y, int64_t sy, const X* x, int64_t sx) {
+[[gnu::noinline, gnu::flatten]] void run_row(const F& f, int64_t n, Y* y, int64_t sy, const X* x,
+                                             int64_t sx) {
   if constexpr (kIsHalf<X>) {
     run_pieces<Y, X>(n, y, sy, {x}, {sx},
                      [&](int64_t m, auto* to, int64_t st, const auto& w) { run_row(f, m, to, st, w[0], 1); });
@@ -145,8 +147,8 @@ template <class F, class Y, class X>
   }
 }
 template <class F, class Y, class X>
-[[gnu::noinline]] void run_row(const F& f, int64_t n, Y* y, int64_t sy, const X* a, int64_t sa, const X* b,
-                               int64_t sb) {
+[[gnu::noinline, gnu::flatten]] void run_row(const F& f, int64_t n, Y* y, int64_t sy, const X* a, int64_t sa,
+                                             const X* b, int64_t sb) {
   if constexpr (kIsHalf<X>) {
     run_pieces<Y, X>(n, y, sy, {a, b}, {sa, sb}, [&](int64_t m, auto* to, int64_t st, const auto& w) {
       run_row(f, m, to, st, w[0], 1, w[1], 1);
@@ -163,8 +165,8 @@ template <class F, class Y, class X>
   }
 }
 template <class F, class Y, class X>
-[[gnu::noinline]] void run_row(const F& f, int64_t n, Y* y, int64_t sy, const X* a, int64_t sa, const X* b,
-                               int64_t sb, const X* c, int64_t sc) {
+[[gnu::noinline, gnu::flatten]] void run_row(const F& f, int64_t n, Y* y, int64_t sy, const X* a, int64_t sa,
+                                             const X* b, int64_t sb, const X* c, int64_t sc) {
   if constexpr (kIsHalf<X>) {
     run_pieces<Y, X>(n, y, sy, {a, b, c}, {sa, sb, sc}, [&](int64_t m, auto* to, int64_t st, const auto& w) {
       run_row(f, m, to, st, w[0], 1, w[1], 1, w[2], 1);

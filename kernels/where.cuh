@@ -21,8 +21,9 @@ struct MaskedFillArgs {
 
 namespace kernels {
 
+// A bool is a byte that is 0 or 1; read as such, the loops become vector code.
 template <class W>
-[[gnu::noinline]] void where_row(int64_t n, W* y, int64_t sy, const bool* c, int64_t sc, const W* a,
+[[gnu::noinline]] void where_row(int64_t n, W* y, int64_t sy, const uint8_t* c, int64_t sc, const W* a,
                                  int64_t sa, const W* b, int64_t sb) {
   if (sy == 1 && sc == 1 && sa == 1 && sb == 1) {
 #pragma omp simd
@@ -40,7 +41,7 @@ inline void where_host(const WhereArgs& args, const Stream&) {
   copy::visit_size(element_size(args.y.dtype), [&]<class W>(W) {
     elementwise::for_each_row<3>(
         args.y, {&args.condition, &args.a, &args.b}, [&](int64_t n, const int64_t* at, const int64_t* s) {
-          where_row(n, args.y.data<W>() + at[0], s[0], args.condition.data<const bool>() + at[1], s[1],
+          where_row(n, args.y.data<W>() + at[0], s[0], args.condition.data<const uint8_t>() + at[1], s[1],
                     args.a.data<const W>() + at[2], s[2], args.b.data<const W>() + at[3], s[3]);
         });
   });
@@ -52,8 +53,8 @@ inline void masked_fill_host(const MaskedFillArgs& args, const Stream&) {
     std::memcpy(&value, &args.value_bits, sizeof value);
     elementwise::for_each_row<2>(
         args.y, {&args.mask, &args.x}, [&](int64_t n, const int64_t* at, const int64_t* s) {
-          where_row(n, args.y.data<W>() + at[0], s[0], args.mask.data<const bool>() + at[1], s[1], &value, 0,
-                    args.x.data<const W>() + at[2], s[2]);
+          where_row(n, args.y.data<W>() + at[0], s[0], args.mask.data<const uint8_t>() + at[1], s[1], &value,
+                    0, args.x.data<const W>() + at[2], s[2]);
         });
   });
 }
