@@ -1,10 +1,15 @@
-// Built against an installed Gradus by install_test.cmake.
-#include <cstdio>
+// Built against an installed Gradus by install_test.cmake: one training step, with every layer linked.
 #include <gradus/base/version.h>
-#include <gradus/runtime/device.h>
+#include <gradus/gradus.h>
+
+#include <cstdio>
 
 int main() {
-  const gradus::Device device = gradus::select_device("cpu");
-  std::printf("Gradus %s on %s\n", GRADUS_VERSION, to_string(device).c_str());
-  return device.is_cpu() ? 0 : 1;
+  const gradus::Tensor x = gradus::ones({4, 3});
+  const gradus::Tensor w = gradus::ones({3, 2}).requires_grad_();
+  const gradus::Tensor loss = x.matmul(w).sum();
+  loss.backward();
+  std::printf("Gradus %s: loss %g, gradient %g\n", GRADUS_VERSION, loss.item<double>(),
+              w.grad().sum().item<double>());
+  return loss.item<double>() == 24 && w.grad().sum().item<double>() == 24 ? 0 : 1;
 }
