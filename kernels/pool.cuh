@@ -6,6 +6,8 @@
 #include <gradus/runtime/stream.h>
 
 #include <tuple>
+#include <type_traits>
+#include <vector>
 
 #include "kernels/conv.cuh"
 
@@ -115,7 +117,15 @@ inline bool lanes_adjacent(const TensorArg& a, const TensorArg& b) {
   return a.strides[1] == 1 && b.strides[1] == 1;
 }
 
-template <class T, class P>
+// Stores positions in the type that the tensor has.
+template <class P>
+void store_positions(const TensorArg& t, int64_t n, int64_t c, int64_t i, int64_t j, const int32_t* where,
+                     int64_t lanes) {
+  P* p = Plane<P>(t, n, c).at(i, j);
+  for (int64_t q = 0; q < lanes; ++q) p[q] = static_cast<P>(where[q]);
+}
+
+template <class T>
 void max_pool(const MaxPoolArgs& a) {
   using C = ComputeType<T>;
   const int64_t height = a.x.sizes[2], width = a.x.sizes[3], oh = a.y.sizes[2], ow = a.y.sizes[3];
@@ -123,7 +133,6 @@ void max_pool(const MaxPoolArgs& a) {
   for_each_row(a.y, lanes_adjacent(a.x, a.y), [&](int64_t n, int64_t c, int64_t lanes, int64_t i) {
     const Plane<const T> x(a.x, n, c);
     const Plane<T> y(a.y, n, c);
-    const Plane<P> positions(a.positions, n, c);
     const auto rows = a.shape.span(0, i, height, oh);
     for (int64_t j = 0; j < ow; ++j) {
       const auto columns = a.shape.span(1, j, width, ow);
@@ -153,8 +162,9 @@ void max_pool(const MaxPoolArgs& a) {
         }
       }
       T* out = y.at(i, j);
-      P* p = positions.at(i, j);
-      for (int64_t q = 0; q < lanes; ++q) out[q] = static_cast<T>(best[q]), p[q] = static_cast<P>(where[q]);
+      for (int64_t q = 0; q < lanes; ++q) out[q] = static_cast<T>(best[q]);
+      const bool byte = a.positions.dtype == DType::uint8;
+      (byte ? store_positions<uint8_t> : store_positions<int32_t>)(a.positions, n, c, i, j, where, lanes);
     }
   });
 }
@@ -196,8 +206,19 @@ void max_pool_grad(const MaxPoolGradArgs& a) {
     const Plane<const T> gy(a.gy, n, c);
     const Plane<const P> positions(a.positions, n, c);
     const Plane<T> gx(a.gx, n, c);
+    // Half types are added up in a row of floats and rounded once, the others where they belong.
+    constexpr bool kInPlace = std::is_same_v<T, C>;
+    thread_local std::vector<C> row_sums;
+    if constexpr (!kInPlace) row_sums.resize(static_cast<size_t>(width * kLanes));
+    const auto sums = [&](int64_t s) -> C* {
+      if constexpr (kInPlace) {
+        return gx.at(row, s);
+      } else {
+        return row_sums.data() + s * kLanes;
+      }
+    };
     for (int64_t s = 0; s < width; ++s)
-      for (int64_t q = 0; q < lanes; ++q) gx.at(row, s)[q] = T(0);
+      for (int64_t q = 0; q < lanes; ++q) sums(s)[q] = C(0);
     for_outputs_of_row(a.shape, row, height, oh, [&](int64_t i, int64_t k) {
       for (int64_t j = 0; j < ow; ++j) {
         const auto columns = a.shape.span(1, j, width, ow);
@@ -206,14 +227,17 @@ void max_pool_grad(const MaxPoolGradArgs& a) {
         for (int64_t l = 0; l < columns.count; ++l) {
           const int64_t s = columns.start + l * dw;
           if (s < 0 || s >= width) continue;
-          T* to = gx.at(row, s);
+          C* to = sums(s);
           const auto here = static_cast<P>(k * a.shape.kernel[1] + l);
 #pragma omp simd
-          for (int64_t q = 0; q < lanes; ++q)
-            to[q] = static_cast<T>(static_cast<C>(to[q]) + (p[q] == here ? static_cast<C>(g[q]) : C(0)));
+          for (int64_t q = 0; q < lanes; ++q) to[q] += p[q] == here ? static_cast<C>(g[q]) : C(0);
         }
       }
     });
+    if constexpr (!kInPlace) {
+      for (int64_t s = 0; s < width; ++s)
+        for (int64_t q = 0; q < lanes; ++q) gx.at(row, s)[q] = static_cast<T>(sums(s)[q]);
+    }
   });
 }
 
@@ -227,28 +251,31 @@ inline Place place(const PoolShape& shape, int64_t i, int64_t j, int64_t p, int6
           shape.span(1, j, width, ow).start + p % shape.kernel[1] * shape.window.dilation[1]};
 }
 
-template <class T, class P>
+// An element of positions, whichever of its two types it has.
+inline int64_t position(const TensorArg& t, int64_t n, int64_t c, int64_t i, int64_t j) {
+  const int64_t at = n * t.strides[0] + c * t.strides[1] + i * t.strides[2] + j * t.strides[3];
+  return t.dtype == DType::uint8 ? t.data<uint8_t>()[at] : t.data<int32_t>()[at];
+}
+
+template <class T>
 void max_pool_pick(const MaxPoolPickArgs& a) {
   const int64_t height = a.x.sizes[2], width = a.x.sizes[3], oh = a.y.sizes[2], ow = a.y.sizes[3];
   for_each_row(a.y, false, [&](int64_t n, int64_t c, int64_t, int64_t i) {
     const Plane<const T> x(a.x, n, c);
     const Plane<T> y(a.y, n, c);
-    const Plane<const P> positions(a.positions, n, c);
     for (int64_t j = 0; j < ow; ++j) {
-      const auto from = place(a.shape, i, j, *positions.at(i, j), height, width, oh, ow);
+      const auto from = place(a.shape, i, j, position(a.positions, n, c, i, j), height, width, oh, ow);
       *y.at(i, j) = *x.at(from.row, from.column);
     }
   });
 }
 
-template <class P>
-void max_pool_index(const MaxPoolIndexArgs& a) {
+inline void max_pool_index(const MaxPoolIndexArgs& a, const Stream&) {
   const int64_t oh = a.indices.sizes[2], ow = a.indices.sizes[3];
   for_each_row(a.indices, false, [&](int64_t n, int64_t c, int64_t, int64_t i) {
-    const Plane<const P> positions(a.positions, n, c);
     const Plane<int64_t> indices(a.indices, n, c);
     for (int64_t j = 0; j < ow; ++j) {
-      const auto at = place(a.shape, i, j, *positions.at(i, j), a.height, a.width, oh, ow);
+      const auto at = place(a.shape, i, j, position(a.positions, n, c, i, j), a.height, a.width, oh, ow);
       *indices.at(i, j) = at.row * a.width + at.column;
     }
   });

@@ -103,6 +103,8 @@ GRADUS_OP_CASES(matmul,
 // The library's product against the reference, at sizes that leave every kind of remainder.
 TEST(Matmul, large_products_of_every_dtype_and_orientation) {
   for (DType dtype : {kFloat16, kBFloat16, kFloat32, kFloat64}) {
+    // Half types are added up in float32 and rounded once; the others add up 129 rounding errors.
+    const bool half = dtype == kFloat16 || dtype == kBFloat16;
     const double eps = dtype == kFloat16    ? 0x1p-10
                        : dtype == kBFloat16 ? 0x1p-7
                        : dtype == kFloat32  ? 0x1p-23
@@ -114,7 +116,7 @@ TEST(Matmul, large_products_of_every_dtype_and_orientation) {
       for (const Tensor& right : {b, b_columns}) {
         const RefArray got = values_of(matmul(left, right));
         for (int64_t i = 0; i < want.numel(); ++i)
-          ASSERT_TRUE(std::fabs(got[i] - want[i]) <= 64 * eps)
+          ASSERT_TRUE(std::fabs(got[i] - want[i]) <= eps * (half ? std::fabs(want[i]) + 1e-3 : 129))
               << to_string(dtype) << " element " << i << ": " << got[i] << ", expected " << want[i];
       }
   }

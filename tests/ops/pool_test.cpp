@@ -189,6 +189,20 @@ TEST(MaxPool, NUM_07_the_gradient_of_ties_goes_to_the_first) {
   }
 }
 
+TEST(MaxPool, the_gradient_of_half_types_is_rounded_once) {
+  for (bool last : {false, true}) {
+    Tensor x = zeros({1, 2, 5, 5}, kBFloat16);  // the largest of all nine windows is in the middle
+    x.slice(2, 2, 3).slice(3, 2, 3).fill_(1);
+    if (last) x = x.contiguous(MemoryFormat::channels_last);
+    x.requires_grad_();
+    Tensor g = ones({1, 2, 3, 3}, kBFloat16);
+    g.slice(2, 0, 1).slice(3, 0, 1).fill_(256);  // 256 + 1 is 256 in bfloat16
+    max_pool2d(x, 3, {.stride = Size2(1)}).backward(g);
+    EXPECT_EQ(x.grad().to_vector<float>()[12], 264);
+    EXPECT_EQ(x.grad().to_vector<float>()[37], 264);
+  }
+}
+
 TEST(MaxPool, indices_say_where_the_largest_is) {
   for (MemoryFormat format : {MemoryFormat::contiguous, MemoryFormat::channels_last}) {
     const Tensor x = randn({2, 5, 7, 6}).contiguous(format);

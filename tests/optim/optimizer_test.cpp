@@ -100,13 +100,48 @@ TEST(Optimizers, groups_have_options_of_their_own) {
   EXPECT_EQ(b.item<float>(), -12);
 }
 
-// Adam's state of a matrix that is no row-major one, and a gradient that lies otherwise than its parameter.
+// Column-major parameters with row-major gradients, several in one launch.
 TEST(Optimizers, layouts_of_parameter_and_gradient_may_differ) {
-  Tensor p = zeros({2, 3}).t().requires_grad_();
-  p.set_grad(arange(6, {.dtype = kFloat32}).view({3, 2}));
-  SGD sgd({p}, {.lr = 1});
+  std::vector<Tensor> params;
+  for (int i = 0; i < 3; ++i) {
+    params.push_back(zeros({2, 3}).t().detach().requires_grad_());
+    params.back().set_grad(arange(6, {.dtype = kFloat32}).view({3, 2}) + i);
+  }
+  SGD sgd(params, {.lr = 1});
   sgd.step();
-  EXPECT_EQ(p.to_vector<float>(), (std::vector<float>{0, -1, -2, -3, -4, -5}));
+  for (float i = 0; i < 3; ++i)
+    EXPECT_EQ(params[static_cast<size_t>(i)].to_vector<float>(),
+              (std::vector<float>{-i, -1 - i, -2 - i, -3 - i, -4 - i, -5 - i}));
+}
+
+TEST(OptimizerState, of_a_column_major_parameter_comes_back_in_place) {
+  auto run = [](bool reload) {
+    Tensor p = zeros({2, 3}).t().detach().requires_grad_();
+    Adam adam({p}, {.lr = 0.1});
+    for (int i = 0; i < 4; ++i) {
+      p.set_grad(arange(6, {.dtype = kFloat32}).view({3, 2}) * (i % 2 ? -1.0 : 1.0) + 0.5);
+      if (reload && i == 2) {
+        StateDict saved;  // as a file has it: row-major
+        for (const auto& [name, tensor] : adam.state_dict()) saved.add(name, tensor.contiguous());
+        adam.load_state_dict(saved);
+      }
+      adam.step();
+    }
+    return p.to_vector<float>();
+  };
+  EXPECT_EQ(run(true), run(false));
+}
+
+TEST(OptimizerState, of_a_model_that_was_converted_since_is_refused) {
+  nn::Linear layer(2, 1, false);
+  Adam adam(layer->parameters());
+  layer(ones({1, 2})).sum().backward();
+  adam.step();
+  layer->to(kFloat64);
+  EXPECT_EQ(
+      error_of([&] { adam.step(); }),
+      "E-STATE: fused_adam_: exp_avg is float32 of shape [1, 2], its parameter is now float64 of shape [1, "
+      "2]\n  hint: convert the model before its first step, or make a new optimizer");
 }
 
 TEST(Optimizers, an_optimizer_made_before_the_model_was_converted_still_trains_it) {

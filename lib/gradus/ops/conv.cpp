@@ -130,12 +130,11 @@ std::pair<Tensor, Tensor> grad_weight_and_bias(const Tensor& x, const Shape& w_s
 
 Tensor conv2d(const Tensor& input, const Tensor& weight, const Tensor& bias, const Conv2dOptions& options) {
   check(input, weight, bias, options);
-  const Tensor x = dense(input), w = weight.contiguous();
+  const Tensor x = dense(input), w = weight.contiguous(), b = bias.defined() ? bias.contiguous() : bias;
   Tensor y = empty_in(output_sizes(x.sizes(), w.sizes(), options), x.suggest_memory_format(), x);
   if (y.numel() > 0) {
-    launch(
-        kConv, x.dtype(), ops::stream_of(x),
-        ConvArgs{x.arg(), w.arg(), bias.defined() ? bias.arg() : TensorArg{}, y.arg(), window_of(options)});
+    launch(kConv, x.dtype(), ops::stream_of(x),
+           ConvArgs{x.arg(), w.arg(), b.defined() ? b.arg() : TensorArg{}, y.arg(), window_of(options)});
   }
   if (wants_grad(input, weight, bias)) {
     record<ConvBackward>(y, {input, weight, bias}, input.sizes(), weight.sizes(), options)

@@ -36,11 +36,12 @@ Tensor product(const Tensor& a, const Tensor& b, const Tensor& bias) {
   const int64_t batch = a.dim() == 3 ? a.sizes()[0] : b.dim() == 3 ? b.sizes()[0] : 1;
   Tensor y = empty(batched ? Shape{batch, m, n} : Shape{m, n}, a.dtype(), a.device());
   const Tensor left = with_unit_stride(a), right = with_unit_stride(b);
+  const Tensor added = bias.defined() ? bias.contiguous() : bias;
   TensorArg out = as_batch(y, 1);
   if (!batched) out.strides[0] = m * n;
   launch(kMatmul, a.dtype(), ops::stream_of(y),
-         MatmulArgs{as_batch(left, batch), as_batch(right, batch), bias.defined() ? bias.arg() : TensorArg{},
-                    out});
+         MatmulArgs{as_batch(left, batch), as_batch(right, batch),
+                    added.defined() ? added.arg() : TensorArg{}, out});
   return y;
 }
 

@@ -7,11 +7,11 @@
 namespace gradus {
 namespace {
 
-// Host kernels by element type; those with positions pick the position's type themselves.
+// Host kernels by element type; the gradient picks the type of the positions itself.
 struct MaxPoolKernel {
   template <class T>
   static void run(const MaxPoolArgs& a, const Stream&) {
-    a.positions.dtype == DType::uint8 ? pooling::max_pool<T, uint8_t>(a) : pooling::max_pool<T, int32_t>(a);
+    pooling::max_pool<T>(a);
   }
 };
 struct MaxPoolGradKernel {
@@ -24,14 +24,7 @@ struct MaxPoolGradKernel {
 struct MaxPoolPickKernel {
   template <class T>
   static void run(const MaxPoolPickArgs& a, const Stream&) {
-    a.positions.dtype == DType::uint8 ? pooling::max_pool_pick<T, uint8_t>(a)
-                                      : pooling::max_pool_pick<T, int32_t>(a);
-  }
-};
-struct MaxPoolIndexKernel {
-  template <class P>
-  static void run(const MaxPoolIndexArgs& a, const Stream&) {
-    pooling::max_pool_index<P>(a);
+    pooling::max_pool_pick<T>(a);
   }
 };
 struct AvgPoolKernel {
@@ -52,8 +45,8 @@ constexpr auto kMaxPoolGrad =
     KernelTable<MaxPoolGradArgs>("max_pool2d_backward").host<MaxPoolGradKernel, kFloatingTypes>();
 constexpr auto kMaxPoolPick =
     KernelTable<MaxPoolPickArgs>("max_pool2d_pick").host<MaxPoolPickKernel, kFloatingTypes>();
-constexpr auto kMaxPoolIndex =
-    KernelTable<MaxPoolIndexArgs>("max_pool2d_indices").host<MaxPoolIndexKernel, dtypes(kUInt8, kInt32)>();
+constexpr auto kMaxPoolIndex = KernelTable<MaxPoolIndexArgs>("max_pool2d_indices")
+                                   .host(dtypes(kUInt8, kInt32), &pooling::max_pool_index);
 constexpr auto kAvgPool = KernelTable<AvgPoolArgs>("avg_pool2d").host<AvgPoolKernel, kFloatingTypes>();
 constexpr auto kAvgPoolGrad =
     KernelTable<AvgPoolGradArgs>("avg_pool2d_backward").host<AvgPoolGradKernel, kFloatingTypes>();

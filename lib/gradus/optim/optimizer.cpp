@@ -71,6 +71,14 @@ StateDict Optimizer::state_dict() const {
   return state;
 }
 
+// A copy of a saved tensor on the parameter's device; in its dtype and layout too, unless it is a number.
+static Tensor laid_out_like(const Tensor& saved, const Tensor& param) {
+  NoGradGuard no_grad;
+  if (saved.dim() == 0) return saved.to(param.device()).clone();
+  Tensor state = empty_like(param);
+  return state.copy_(saved);
+}
+
 void Optimizer::load_state_dict(const StateDict& state) {
   size_t known = 0;
   std::vector<std::pair<Tensor*, Tensor>> loaded;
@@ -94,7 +102,7 @@ void Optimizer::load_state_dict(const StateDict& state) {
       GRADUS_CHECK(saved->dim() == 0 || saved->sizes() == p.sizes(), "E-STATE-DICT", name_, ": the saved ",
                    name, " of parameter ", i, " has shape ", saved->sizes(), ", the parameter ", p.sizes(),
                    hint("load it into an optimizer of the same model"));
-      loaded.emplace_back(tensor, saved->to(p.device()).clone());
+      loaded.emplace_back(tensor, laid_out_like(*saved, p));
     }
   GRADUS_CHECK(known == state.size(), "E-STATE-DICT", name_, ": the saved state has ", state.size() - known,
                " entries that this optimizer has no place for",
