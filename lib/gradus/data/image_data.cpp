@@ -59,9 +59,9 @@ std::string find_image_data() {
   std::error_code ignored;
   if (fs::is_directory(kDebianDirectory, ignored)) return kDebianDirectory;
   GRADUS_FAIL(
-      "E-DATA", "Fashion-MNIST is not at ", kDebianDirectory,
+      "E-DATA-NOT-FOUND", "Fashion-MNIST is not at ", kDebianDirectory,
       hint("install it with: sudo apt install dataset-fashion-mnist; or name a directory with MNIST's four "
-           "IDX files by --data or GRADUS_DATA"));
+           "IDX files by --data or GRADUS_DATA; --data made trains on digits drawn by code instead"));
 }
 
 }  // namespace gradus

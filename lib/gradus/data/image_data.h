@@ -28,7 +28,7 @@ ImageSet read_image_set(const std::string& images_path, const std::string& label
 ImageData load_image_data(const std::string& directory = "", int num_classes = 10);
 
 /// Where the data is when nobody says: $GRADUS_DATA if set, else where Debian's dataset-fashion-mnist puts
-/// it. Throws E-DATA, saying how to install it, if there is none.
+/// it. Throws E-DATA-NOT-FOUND, saying how to install it, if there is none.
 std::string find_image_data();
 
 }  // namespace gradus
