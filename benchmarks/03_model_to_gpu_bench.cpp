@@ -36,7 +36,7 @@ void ForwardBackward(benchmark::State& state) {
 void by_batch(benchmark::internal::Benchmark* b) {
   for (int64_t threads : {1, 2})
     for (int64_t batch : {1, 8, 32, 128, 512, 2048}) b->Args({batch, threads});
-  b->ArgNames({"batch", "threads"})->UseRealTime();
+  b->ArgNames({"batch", "threads"})->UseRealTime()->MinTime(0.05);  // 36 cases
 }
 BENCHMARK(Forward)->Apply(by_batch);
 BENCHMARK(InferenceForward)->Apply(by_batch);

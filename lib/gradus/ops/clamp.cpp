@@ -64,6 +64,14 @@ DType clamped_type(const Tensor& x, std::optional<Scalar> min, std::optional<Sca
   return dtype;
 }
 
+// Where no gradient passes: outside, at a bound, and at NaN.
+Tensor stopped(const Tensor& x, const Tensor& y, std::optional<Scalar> min, std::optional<Scalar> max) {
+  Tensor mask = ne(x, y);
+  for (const auto& bound : {min, max})
+    if (bound) mask = logical_or(mask, eq(x, *bound));
+  return mask;
+}
+
 }  // namespace
 
 Tensor minimum(const Tensor& a, const Tensor& b) {
@@ -85,7 +93,7 @@ Tensor clamp(const Tensor& x, std::optional<Scalar> min, std::optional<Scalar> m
   const Tensor in = x.to(clamped_type(x, min, max));
   const Bounds bounds = bounds_for(in.dtype(), min, max);
   Tensor y = ops::run_unary(kClamp, in, bounds.low, bounds.high);
-  if (wants_grad(in)) record<ClampBackward>(y, in).save(ne(in, y));  // outside, or NaN
+  if (wants_grad(in)) record<ClampBackward>(y, in).save(stopped(in, y, min, max));
   return y;
 }
 
