@@ -2,7 +2,6 @@
 #include <gradus/ops/batch_norm.h>
 #include <gradus/ops/common.h>
 #include <gradus/ops/factories.h>
-#include <gradus/ops/norm.h>
 #include <gradus/ops/reduce.h>
 #include <gradus/ops/unary.h>
 
@@ -28,7 +27,7 @@ void check(const Tensor& x, std::initializer_list<ops::NamedTensor> vectors) {
                "batch_norm: expected an input (N, C, ...) of at least 2 dimensions, got shape ", x.sizes());
   GRADUS_CHECK(x.is_floating_point(), "E-DTYPE", "batch_norm: expected a floating point input, got ",
                to_string(x.dtype()), hint("convert it with .to(kFloat32)"));
-  for (const auto& [name, t] : vectors) {
+  for (const auto& [name, t, optional] : vectors) {
     GRADUS_CHECK(!t.defined() || t.sizes() == Shape{x.size(1)}, "E-SHAPE", "batch_norm: expected ", name,
                  " of shape [", x.size(1), "], one for each channel, got ",
                  t.defined() ? t.sizes() : Shape{});
@@ -40,11 +39,6 @@ struct Statistics {
   Tensor mean, rstd;
 };
 
-Statistics of_batch(const Tensor& x, double eps) {
-  const Dims over = all_but_channels(x.dim());
-  return {mean(x, over, true), rsqrt(var(x, over, true, 0) + eps)};
-}
-
 // saved: x, weight, mean, rstd
 struct BatchNormBackward : Node {
   BatchNormBackward(bool statistics_of_x, double epsilon) : of_x(statistics_of_x), eps(epsilon) {}
@@ -52,25 +46,59 @@ struct BatchNormBackward : Node {
 
   TensorList backward(const TensorList& grads) override {
     const DType dtype = saved(2).dtype();
-    const Tensor x = saved(0).to(dtype), weight = saved(1), g = grads[0].to(dtype);
-    Statistics s{saved(2), saved(3)};
-    if (of_x && GradMode::is_enabled()) s = of_batch(x, eps);  // the second derivative goes through them
-    const Dims over = all_but_channels(x.dim());
-    const Tensor normal = (x - s.mean) * s.rstd;
-    TensorList out(3);
-    if (wants(0)) {
-      const Tensor scale = weight.defined() ? s.rstd * per_channel(weight, x.dim(), dtype) : s.rstd;
-      const Tensor along = of_x ? g - mean(g, over, true) - normal * mean(g * normal, over, true) : g;
-      out[0] = (along * scale).to(grads[0].dtype());
-    }
-    if (wants(1)) out[1] = sum(g * normal, over).to(input_dtypes[0]);
-    if (wants(2)) out[2] = sum(g, over).to(input_dtypes[1]);
+    const Tensor x = saved(0).to(dtype), g = grads[0].to(dtype);
+    TensorList out = GradMode::is_enabled() ? composed(x, g) : in_place(x, g);
+    if (wants(0)) out[0] = out[0].to(grads[0].dtype());
+    if (wants(1)) out[1] = out[1].view({x.size(1)}).to(weight_dtype);
+    if (wants(2)) out[2] = out[2].view({x.size(1)}).to(bias_dtype);
     return out;
   }
 
   bool of_x;
   double eps;
-  DType input_dtypes[2] = {kFloat32, kFloat32};  // of weight and bias
+  DType weight_dtype = kFloat32, bias_dtype = kFloat32;
+
+ private:
+  Tensor scale(const Tensor& rstd) const {
+    const Tensor weight = saved(1);
+    return weight.defined() ? rstd * per_channel(weight, saved(0).dim(), rstd.dtype()) : rstd;
+  }
+
+  // Differentiable: the batch's statistics are computed again, as functions of x.
+  TensorList composed(const Tensor& x, const Tensor& g) const {
+    const Dims over = all_but_channels(x.dim());
+    Tensor centred = x - (of_x ? mean(x, over, true) : saved(2));
+    const Tensor rstd = of_x ? rsqrt(mean(centred * centred, over, true) + eps) : saved(3);
+    const Tensor normal = centred * rstd;
+    TensorList out(3);
+    if (wants(0)) {
+      const Tensor along = of_x ? g - mean(g, over, true) - normal * mean(g * normal, over, true) : g;
+      out[0] = along * scale(rstd);
+    }
+    if (wants(1)) out[1] = sum(g * normal, over, true);
+    if (wants(2)) out[2] = sum(g, over, true);
+    return out;
+  }
+
+  // The same in few passes over two buffers.
+  TensorList in_place(const Tensor& x, const Tensor& g) const {
+    const Dims over = all_but_channels(x.dim());
+    const Tensor rstd = saved(3);
+    Tensor centred = x - saved(2);
+    const Tensor along = sum(g * centred, over, true), total = sum(g, over, true);
+    TensorList out(3);
+    if (wants(1)) out[1] = along * rstd;
+    if (wants(2)) out[2] = total;
+    if (!wants(0)) return out;
+    if (of_x) {
+      const double share = 1 / static_cast<double>(x.numel() / x.size(1));
+      centred.mul_(along * rstd * rstd * -share).add_(g).sub_(total * share).mul_(scale(rstd));
+      out[0] = centred;
+    } else {
+      out[0] = g * scale(rstd);
+    }
+    return out;
+  }
 };
 
 // running = (1 - momentum) running + momentum batch
@@ -79,29 +107,39 @@ void update(const Tensor& running, const Tensor& batch, double momentum) {
   target.mul_(1 - momentum).add_((batch.view(running.sizes()) * momentum).to(running.dtype()));
 }
 
-// The batch's statistics; takes them into the running ones.
-Statistics train(const Tensor& x, const Tensor& running_mean, const Tensor& running_var,
-                 const BatchNormOptions& options) {
-  const int64_t count = x.numel() / x.size(1);
-  GRADUS_CHECK(count > 1, "E-SHAPE",
+void check_count(const Tensor& x) {
+  GRADUS_CHECK(x.numel() > x.size(1), "E-SHAPE",
                "batch_norm: Expected more than 1 value per channel when training, got input size ", x.sizes(),
                hint("use a larger batch, drop_last in the loader, or eval()"));
-  const Dims over = all_but_channels(x.dim());
-  const Tensor average = mean(x, over, true), variance = var(x, over, true, 0);
-  if (running_mean.defined()) update(running_mean, average, options.momentum);
-  if (running_var.defined()) {
-    const double unbiased = static_cast<double>(count) / static_cast<double>(count - 1);
-    update(running_var, variance * unbiased, options.momentum);
-  }
-  return {average, rsqrt(variance + options.eps)};
 }
 
-Tensor normalise(const Tensor& x, const Statistics& s, const Tensor& weight, const Tensor& bias) {
-  const DType dtype = x.dtype();
-  Tensor y = x - s.mean;
-  y.mul_(weight.defined() ? s.rstd * per_channel(weight, x.dim(), dtype) : s.rstd);
-  if (bias.defined()) y.add_(per_channel(bias, x.dim(), dtype));
-  return y;
+// The result without history, and what it was made with; moves the running statistics.
+std::pair<Tensor, Statistics> normalise(const Tensor& x, const Tensor& running_mean,
+                                        const Tensor& running_var, const Tensor& weight, const Tensor& bias,
+                                        const BatchNormOptions& options, bool of_batch) {
+  NoGradGuard no_grad;
+  const DType dtype = promote_types(x.dtype(), kFloat32);
+  const Dims over = all_but_channels(x.dim());
+  const Tensor input = x.to(dtype);
+  const auto channels = [&](const Tensor& t) { return per_channel(t, x.dim(), dtype); };
+  Statistics s;
+  Tensor y, variance;
+  if (of_batch) {
+    s.mean = mean(input, over, true);
+    y = input - s.mean;
+    variance = mean(y * y, over, true);
+    const auto count = static_cast<double>(x.numel() / x.size(1));
+    if (running_mean.defined()) update(running_mean, s.mean, options.momentum);
+    if (running_var.defined()) update(running_var, variance * (count / (count - 1)), options.momentum);
+  } else {  // an empty batch in training needs no statistics
+    s.mean = channels(running_mean.defined() ? running_mean : zeros({x.size(1)}, dtype, x.device()));
+    variance = channels(running_var.defined() ? running_var : ones({x.size(1)}, dtype, x.device()));
+    y = input - s.mean;
+  }
+  s.rstd = rsqrt(variance + options.eps);
+  y.mul_(weight.defined() ? s.rstd * channels(weight) : s.rstd);
+  if (bias.defined()) y.add_(channels(bias));
+  return {y.to(x.dtype()), s};
 }
 
 }  // namespace
@@ -119,28 +157,13 @@ Tensor batch_norm(const Tensor& x, const Tensor& running_mean, const Tensor& run
                "batch_norm: expected running_mean and running_var to be defined when training=false",
                hint("pass them, or training = true"));
   const bool of_batch = options.training && x.numel() > 0;
-  Tensor y;
-  Statistics s;
-  {
-    NoGradGuard no_grad;
-    const DType dtype = promote_types(x.dtype(), kFloat32);
-    const Tensor input = x.to(dtype);
-    if (of_batch) {
-      s = train(input, running_mean, running_var, options);
-    } else if (running_mean.defined() && running_var.defined()) {
-      s = {per_channel(running_mean, x.dim(), dtype),
-           rsqrt(per_channel(running_var, x.dim(), dtype) + options.eps)};
-    } else {  // an empty batch in training: nothing to normalise
-      s.mean = zeros(Shape{x.size(1)}, dtype, x.device());
-      s = {per_channel(s.mean, x.dim(), dtype), per_channel(s.mean, x.dim(), dtype)};
-    }
-    y = normalise(input, s, weight, bias).to(x.dtype());
-  }
+  if (of_batch) check_count(x);
+  auto [y, s] = normalise(x, running_mean, running_var, weight, bias, options, of_batch);
   if (wants_grad(x, weight, bias)) {
     auto& node = record<BatchNormBackward>(y, {x, weight, bias}, of_batch, options.eps);
     node.save(x).save(weight).save(s.mean).save(s.rstd);
-    if (weight.defined()) node.input_dtypes[0] = weight.dtype();
-    if (bias.defined()) node.input_dtypes[1] = bias.dtype();
+    if (weight.defined()) node.weight_dtype = weight.dtype();
+    if (bias.defined()) node.bias_dtype = bias.dtype();
   }
   return y;
 }

@@ -65,7 +65,17 @@ Tensor empty_in(const Shape& sizes, const Tensor& like, DType dtype) {
       TensorOptions{.dtype = dtype, .device = like.device(), .memory_format = like.suggest_memory_format()});
 }
 
-Tensor max_pool_grad(const Tensor& gy, const Tensor& positions, const Shape& x_sizes, const PoolShape& shape);
+// The kernel's loops run over neighbouring channels. Row-major images of many channels are turned to
+// channels-last and back, which costs a tenth of what single channels would.
+bool worth_turning(const Tensor& x) { return x.size(1) >= 8 && x.is_contiguous(); }
+Tensor in_format(const Tensor& t, MemoryFormat format) {
+  NoGradGuard no_grad;
+  return t.contiguous(format);
+}
+
+// In the memory format that x has.
+Tensor max_pool_grad(const Tensor& gy, const Tensor& positions, const Shape& x_sizes, const PoolShape& shape,
+                     MemoryFormat format);
 
 Tensor max_pool_pick(const Tensor& x, const Tensor& positions, const PoolShape& shape);
 
@@ -73,7 +83,7 @@ struct MaxPoolPickBackward : Node {
   MaxPoolPickBackward(const Shape& x, const PoolShape& s) : x_sizes(x), shape(s) {}
   const char* name() const override { return "MaxPool2DPickBackward"; }
   TensorList backward(const TensorList& g) override {
-    return {max_pool_grad(g[0], saved(0), x_sizes, shape)};
+    return {max_pool_grad(g[0], saved(0), x_sizes, shape, saved(0).suggest_memory_format())};
   }
   Shape x_sizes;
   PoolShape shape;
@@ -95,36 +105,41 @@ Tensor max_pool_pick(const Tensor& x, const Tensor& positions, const PoolShape& 
   return y;
 }
 
-Tensor max_pool_grad(const Tensor& gy, const Tensor& positions, const Shape& x_sizes,
-                     const PoolShape& shape) {
-  const Tensor g = gy.contiguous(positions.suggest_memory_format());
+Tensor max_pool_grad(const Tensor& gy, const Tensor& positions, const Shape& x_sizes, const PoolShape& shape,
+                     MemoryFormat format) {
+  const Tensor g = in_format(gy, positions.suggest_memory_format());
   Tensor gx = empty_in(x_sizes, positions, g.dtype());
   if (gx.numel() > 0)
     launch(kMaxPoolGrad, g.dtype(), ops::stream_of(g),
            MaxPoolGradArgs{g.arg(), positions.arg(), gx.arg(), shape});
+  gx = in_format(gx, format);
   if (wants_grad(gy)) record<MaxPoolGradBackward>(gx, gy, shape).save(positions);
   return gx;
 }
 
 struct MaxPoolBackward : Node {
-  MaxPoolBackward(const Shape& x, const PoolShape& s) : x_sizes(x), shape(s) {}
+  MaxPoolBackward(const Tensor& x, const PoolShape& s)
+      : x_sizes(x.sizes()), shape(s), format(x.suggest_memory_format()) {}
   const char* name() const override { return "MaxPool2DBackward"; }
   TensorList backward(const TensorList& g) override {
-    return {max_pool_grad(g[0], saved(0), x_sizes, shape)};
+    return {max_pool_grad(g[0], saved(0), x_sizes, shape, format)};
   }
   Shape x_sizes;
   PoolShape shape;
+  MemoryFormat format;
 };
 
-// The largest elements and their positions in the windows.
+// The largest elements, in the input's memory format, and their positions in the windows.
 std::pair<Tensor, Tensor> max_pool(const Tensor& input, const PoolShape& shape, int64_t oh, int64_t ow) {
-  const Tensor x = dense(input);
+  const Tensor given = dense(input);
+  const Tensor x = worth_turning(given) ? in_format(given, MemoryFormat::channels_last) : given;
   const Shape sizes = {x.size(0), x.size(1), oh, ow};
   const bool small = shape.kernel[0] * shape.kernel[1] <= 256;
   Tensor y = empty_in(sizes, x, x.dtype()), positions = empty_in(sizes, x, small ? kUInt8 : kInt32);
   if (y.numel() > 0)
     launch(kMaxPool, x.dtype(), ops::stream_of(x), MaxPoolArgs{x.arg(), y.arg(), positions.arg(), shape});
-  if (wants_grad(input)) record<MaxPoolBackward>(y, input, x.sizes(), shape).save(positions);
+  y = in_format(y, given.suggest_memory_format());
+  if (wants_grad(input)) record<MaxPoolBackward>(y, input, given, shape).save(positions);
   return {y, positions};
 }
 
@@ -232,12 +247,12 @@ std::pair<Tensor, Tensor> max_pool2d_with_indices(const Tensor& input, Size2 ker
   check("max_pool2d", input);
   const auto [shape, oh, ow] = plan_max_pool(input, kernel_size, options);
   const auto [y, positions] = max_pool(input.dim() == 4 ? input : input.unsqueeze(0), shape, oh, ow);
-  const Tensor indices = empty_like(positions, kInt64);
+  Tensor indices = empty_like(positions, kInt64);
   if (indices.numel() > 0) {
     launch(kMaxPoolIndex, positions.dtype(), ops::stream_of(y),
            MaxPoolIndexArgs{positions.arg(), indices.arg(), input.size(-2), input.size(-1), shape});
   }
-  if (input.dim() == 4) return {y, indices};
+  if (input.dim() == 4) return {y, in_format(indices, y.suggest_memory_format())};
   return {y.squeeze(0), indices.squeeze(0)};
 }
 
