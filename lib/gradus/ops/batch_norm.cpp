@@ -27,7 +27,7 @@ void check(const Tensor& x, std::initializer_list<ops::NamedTensor> vectors) {
                "batch_norm: expected an input (N, C, ...) of at least 2 dimensions, got shape ", x.sizes());
   GRADUS_CHECK(x.is_floating_point(), "E-DTYPE", "batch_norm: expected a floating point input, got ",
                to_string(x.dtype()), hint("convert it with .to(kFloat32)"));
-  for (const auto& [name, t, optional] : vectors) {
+  for (const auto& [name, t] : vectors) {
     GRADUS_CHECK(!t.defined() || t.sizes() == Shape{x.size(1)}, "E-SHAPE", "batch_norm: expected ", name,
                  " of shape [", x.size(1), "], one for each channel, got ",
                  t.defined() ? t.sizes() : Shape{});
