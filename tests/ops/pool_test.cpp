@@ -203,6 +203,15 @@ TEST(MaxPool, the_gradient_of_half_types_is_rounded_once) {
   }
 }
 
+TEST(MaxPool, places_beyond_a_byte_in_large_windows) {
+  Tensor x = zeros({1, 1, 17, 17});
+  x.slice(2, 16, 17).slice(3, 16, 17).fill_(1);
+  EXPECT_EQ(pick(x, 17).indices, (std::vector<int64_t>{288}));
+  x.requires_grad_();
+  max_pool2d(x, 17).backward(ones({1, 1, 1, 1}));
+  EXPECT_EQ(x.grad().to_vector<float>()[288], 1);
+}
+
 TEST(MaxPool, indices_say_where_the_largest_is) {
   for (MemoryFormat format : {MemoryFormat::contiguous, MemoryFormat::channels_last}) {
     const Tensor x = randn({2, 5, 7, 6}).contiguous(format);
