@@ -122,7 +122,8 @@ TEST(Layers, layer_norm_over_the_last_dimensions) {
   const Floats y = norm(tensor<float>({1, 1, 3, 3}, {1, 2, 2})).to_vector<float>();
   EXPECT_NEAR(y[0], -1, 1e-4);
   EXPECT_NEAR(y[3], 1, 1e-4);
-  EXPECT_TRUE(LayerNorm(Shape{2}, {.elementwise_affine = false})->parameters().empty());
+  EXPECT_EQ(LayerNorm(3)->weight.sizes(), (Shape{3}));
+  EXPECT_TRUE(LayerNorm({2}, {.elementwise_affine = false})->parameters().empty());
 }
 
 TEST(Layers, activations_call_the_operations) {
@@ -150,6 +151,8 @@ TEST(Layers, losses_call_the_operations_with_their_options) {
   EXPECT_EQ(MSELoss(Reduction::none)(x, y).sizes(), (Shape{4, 3}));
   EXPECT_EQ(L1Loss()(x, y).item<float>(), l1_loss(x, y).item<float>());
   EXPECT_EQ(BCEWithLogitsLoss()(x, y).item<float>(), binary_cross_entropy_with_logits(x, y).item<float>());
+  EXPECT_EQ(BCELoss()(y, y).item<float>(), binary_cross_entropy(y, y).item<float>());
+  EXPECT_EQ(SmoothL1Loss({.beta = 2})(x, y).item<float>(), smooth_l1_loss(x, y, {.beta = 2}).item<float>());
   EXPECT_EQ(HuberLoss({.delta = 0.5})(x, y).item<float>(), huber_loss(x, y, {.delta = 0.5}).item<float>());
 }
 
