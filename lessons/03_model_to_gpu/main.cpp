@@ -6,6 +6,7 @@
 //
 // Run: ./gradus learn 03          or: build/release/lessons/03_model_to_gpu --device cpu
 #include <gradus/gradus.h>
+#include <unistd.h>
 
 #include <cstdio>
 #include <filesystem>
@@ -27,11 +28,12 @@ void parameters(Device device) {
     total += parameter.numel();
   }
   std::printf("parameters: %ld\n", total);
+  lesson::result("parameters", static_cast<double>(total));
 
   const Tensor x = randn({32, 784}).to(device);
   std::printf("output: %s\n", to_string(model(x).sizes()).c_str());
 }
-// [/snippet]
+// [/snippet parameters]
 
 // [snippet registered]
 // A layer's tensors are found only if they were registered.
@@ -60,7 +62,7 @@ void registered() {
     std::printf("%s\n", error.what());
   }
 }
-// [/snippet]
+// [/snippet registered]
 
 // [snippet optimizer]
 // The parameters keep their identity when they move, so an optimizer made before sees the moved ones.
@@ -90,8 +92,10 @@ void optimizer_order(Device device) {
   std::printf("loss after 10 steps, optimizer made before to(): %.6f\n", before);
   std::printf("loss after 10 steps, optimizer made after to():  %.6f\n", after);
   std::printf("equal: %s\n", before == after ? "yes" : "no");
+  lesson::result("loss_optimizer_before_to", before);
+  lesson::result("loss_optimizer_after_to", after);
 }
-// [/snippet]
+// [/snippet optimizer]
 
 // [snippet modes]
 void modes(Device device) {
@@ -118,7 +122,7 @@ void modes(Device device) {
     std::printf("inference_mode: %s\n", error.what());
   }
 }
-// [/snippet]
+// [/snippet modes]
 
 // [snippet state_dict]
 void save_and_load(Device device) {
@@ -142,7 +146,7 @@ void save_and_load(Device device) {
     std::printf("%s\n", error.what());
   }
 }
-// [/snippet]
+// [/snippet state_dict]
 
 int main(int argc, char** argv) {
   lesson::Flags flags;

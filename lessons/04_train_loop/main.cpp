@@ -4,9 +4,11 @@
 // learning curve, checkpoints that continue bit for bit, and what reading the loss every step costs.
 //
 // Run: ./gradus learn 04          or: build/release/lessons/04_train_loop --epochs 10 --curve curve.csv
+#include <fmt/format.h>
 #include <gradus/gradus.h>
 
 #include <CLI/CLI.hpp>
+#include <cmath>
 #include <cstdio>
 
 #include "../common/app.h"
@@ -28,10 +30,10 @@ struct Loaders {
 
 // Bytes become floats in [-1, 1]. The order of the training images depends on the seed and the epoch alone.
 Loaders load_data(const Options& o) {
-  ImageData data = load_image_data(o.data);
-  if (o.quick) data.train = {data.train.images.narrow(0, 0, 30000), data.train.labels.narrow(0, 0, 30000)};
-  std::printf("data: %s, %ld training and %ld test images\n", data.directory.c_str(), data.train.size(),
-              data.test.size());
+  ImageData data = lesson::load_images(o);
+  const int64_t used = o.quick ? std::min<int64_t>(30000, data.train.size()) : data.train.size();
+  data.train = {data.train.images.narrow(0, 0, used), data.train.labels.narrow(0, 0, used)};
+  std::printf("data: %s, %ld training and %ld test images\n", data.directory.c_str(), used, data.test.size());
   const Transform transform =
       transforms::Compose({transforms::ToTensor(), transforms::Normalize({0.5f}, {0.5f})});
   auto dataset = [&](const ImageSet& set) {
@@ -44,20 +46,16 @@ Loaders load_data(const Options& o) {
                                            .seed = o.seed}),
           DataLoader(dataset(data.test), {.batch_size = o.batch_size, .num_workers = o.workers})};
 }
-// [/snippet]
+// [/snippet data]
 
 // [snippet epoch]
-struct Score {
-  double loss, accuracy;
-};
-
-// One pass over the data; with an optimizer it trains. The sums stay on the device: one .item() an epoch, not
+// One pass over the data; with an optimizer it trains. The sums stay on the device: two .item() an epoch, not
 // two a batch.
-Score run_epoch(nn::Module& model, DataLoader& loader, optim::Optimizer* optimizer, Device device,
-                const std::string& title, int64_t total) {
+lesson::Score run_epoch(nn::Module& model, DataLoader& loader, optim::Optimizer* optimizer, Device device,
+                        const std::string& title) {
   model.train(optimizer != nullptr);
   AutoGradMode grad_mode(optimizer != nullptr);
-  lesson::Progress progress(title, total);
+  lesson::Progress progress(title, loader.size());
   Tensor loss_sum = zeros({}, {.device = device}), correct = zeros({}, {.dtype = kInt64, .device = device});
   int64_t samples = 0;
   for (auto& [images, labels] : loader) {
@@ -71,16 +69,15 @@ Score run_epoch(nn::Module& model, DataLoader& loader, optim::Optimizer* optimiz
       optimizer->step();
     }
     NoGradGuard no_grad;
-    loss_sum.add_(loss.detach() *
-                  y.size(0));  // a mean over batches would count the last, smaller one as a full one
+    loss_sum.add_(loss * y.size(0));  // by size: the last batch is smaller
     correct.add_((output.argmax(1) == y).sum());
     samples += y.size(0);
-    progress.add(y.size(0));
+    progress.add(1, y.size(0));
   }
   return {loss_sum.item<double>() / static_cast<double>(samples),
           correct.item<double>() / static_cast<double>(samples)};
 }
-// [/snippet]
+// [/snippet epoch]
 
 // [snippet checkpoint]
 // All that the next epoch depends on. The loader's order follows from seed and epoch.
@@ -98,12 +95,14 @@ int64_t load(const std::string& path, nn::Module& model, optim::Optimizer& optim
   const Checkpoint c = load_checkpoint(path);
   const int64_t epoch = c.at("progress").get_int("epoch");
   const Tensor rng = c.at("rng").tensors.at("state");
-  model.load_state_dict(c.at("model").tensors);
-  optimizer.load_state_dict(c.at("optimizer").tensors);
+  lesson::naming(path, [&] {
+    model.load_state_dict(c.at("model").tensors);
+    optimizer.load_state_dict(c.at("optimizer").tensors);
+  });
   default_generator().set_state({rng.data<uint8_t>(), static_cast<size_t>(rng.numel())});
   return epoch;
 }
-// [/snippet]
+// [/snippet checkpoint]
 
 // [snippet train]
 void train(const Options& o) {
@@ -114,32 +113,35 @@ void train(const Options& o) {
   model.to(device);
   optim::Adam optimizer(model.parameters(), {.lr = 1e-3});
   const int64_t done = o.resume.empty() ? 0 : load(o.resume, model, optimizer);
-  if (done > 0) std::printf("resumed after epoch %ld\n", done);
-  lesson::Curve curve(o.curve);
+  if (done > 0) std::printf("resumed after epoch %ld of %d\n", done, o.epochs);
+  lesson::Curve curve(o.curve, done);
   lesson::Usage usage;
   for (int64_t epoch = done + 1; epoch <= o.epochs; ++epoch) {
     const std::string title = str("epoch ", epoch, "/", o.epochs);
     loaders.train.set_epoch(epoch);
-    const int64_t batches = loaders.train.size();
-    const Score t = run_epoch(model, loaders.train, &optimizer, device, title, batches * o.batch_size);
-    const Score v = run_epoch(model, loaders.test, nullptr, device, title + " validation",
-                              loaders.test.size() * o.batch_size);
-    std::printf("Epoch %02ld | Train Loss: %.4f, Acc: %.4f | Val Loss: %.4f, Acc: %.4f\n", epoch, t.loss,
-                t.accuracy, v.loss, v.accuracy);
-    std::printf("         | %s\n", usage.read().c_str());
+    const auto [loss, accuracy] = run_epoch(model, loaders.train, &optimizer, device, title);
+    GRADUS_CHECK(std::isfinite(loss), "E-NONFINITE", title, ": the training loss is ", loss,
+                 hint("the checkpoint of an earlier epoch is as it was"));
+    const auto [val_loss, val_accuracy] =
+        run_epoch(model, loaders.test, nullptr, device, title + " validation");
+    fmt::print("Epoch {:02} | Train Loss: {:.4f}, Acc: {:.4f} | Val Loss: {:.4f}, Acc: {:.4f}\n", epoch, loss,
+               accuracy, val_loss, val_accuracy);
+    fmt::print("         | {}\n", usage.read());
     std::fflush(stdout);
-    curve.add(epoch, t.loss, t.accuracy, v.loss, v.accuracy);
+    curve.add(epoch, {loss, accuracy}, {val_loss, val_accuracy});
     if (!o.checkpoint.empty()) save(o.checkpoint, model, optimizer, epoch);
   }
 }
-// [/snippet]
+// [/snippet train]
 
 int main(int argc, char** argv) {
   Options options;
   auto more = [&](CLI::App& app) {
-    app.add_option("--checkpoint", options.checkpoint, "file to write after each epoch");
+    app.add_option("--checkpoint", options.checkpoint, "file to write after each epoch")
+        ->check(lesson::directory_exists);
     app.add_option("--resume", options.resume, "checkpoint to go on from")->check(CLI::ExistingFile);
-    app.add_option("--curve", options.curve, "CSV file for the learning curve");
+    app.add_option("--curve", options.curve, "CSV file for the learning curve")
+        ->check(lesson::directory_exists);
     app.add_option("--workers", options.workers, "loader threads")
         ->check(CLI::Range(0, 64))
         ->capture_default_str();

@@ -1,4 +1,5 @@
-// Lesson 04, the smallest loop: 16 numbers in, one out, mean squared error, Adam; and what .item() costs.
+// Lesson 04, the smallest loop: 16 numbers in, one out, mean squared error, Adam; what .item() costs;
+// and what no_grad saves.
 //
 // Run: build/release/lessons/04_train_loop_minimal
 #include <gradus/gradus.h>
@@ -29,9 +30,10 @@ void minimal_loop(Device device) {
       optimizer.step();
     }
     std::printf("epoch %d, loss: %.4f\n", epoch, loss.item<double>());
+    lesson::result("loss", loss.item<double>());
   }
 }
-// [/snippet]
+// [/snippet minimal]
 
 // [snippet item]
 // Reading a number from the device makes the host wait for it. The seeds read two a batch; summing on the
@@ -56,14 +58,35 @@ void count_item(Device device) {
       }
     }
     if (!item_each_batch) loss_sum = on_device.item<double>();
-    std::printf("%-18s loss %.5f, host waits: %ld\n",
-                item_each_batch ? "twice a batch:" : "once an epoch:", loss_sum / 10,
-                (stats() - before).synchronizations);
+    const int64_t waits = (stats() - before).synchronizations;
+    std::printf("%-14s loss %.5f, host waits: %ld\n",
+                item_each_batch ? "twice a batch:" : "once an epoch:", loss_sum / 10, waits);
+    lesson::result("host_waits", static_cast<double>(waits));
   };
   epoch(true);
   epoch(false);
 }
-// [/snippet]
+// [/snippet item]
+
+// [snippet no_grad]
+// What one batch of 256 costs the CNN in validation, beyond the model and the images.
+void validation_memory(bool record, Device device) {
+  lesson::CNN model;
+  model.to(device);
+  model.eval();
+  const Tensor images = randn({256, 1, 28, 28}).to(device);
+  AutoGradMode grad_mode(record);
+  const int64_t before = memory_allocated(device);
+  reset_peak_memory_stats(device);
+  const Tensor output = model(images);
+  const double peak = static_cast<double>(max_memory_allocated(device) - before) / (1 << 20);
+  const double held = static_cast<double>(memory_allocated(device) - before) / (1 << 20);
+  std::printf("%-12s peak %.2f MB, held as long as the output lives %.2f MB\n",
+              record ? "eval():" : "and no_grad:", peak, held);
+  lesson::result("peak_megabytes", peak);
+  lesson::result("held_megabytes", held);
+}
+// [/snippet no_grad]
 
 int main(int argc, char** argv) {
   lesson::Flags flags;
@@ -71,5 +94,8 @@ int main(int argc, char** argv) {
     const Device device = select_device(flags.device);
     minimal_loop(device);
     count_item(device);
+    lesson::section(3, "Validation: eval() alone, and with no_grad");
+    validation_memory(true, device);
+    validation_memory(false, device);
   });
 }

@@ -4,12 +4,14 @@
 #include <atomic>
 #include <csignal>
 #include <cstdio>
-#include <iostream>
+#include <filesystem>
+#include <nlohmann/json.hpp>
 
 namespace lesson {
 namespace {
 
 std::atomic<int> received{0};
+nlohmann::ordered_json results = nlohmann::ordered_json::object();
 
 // A second Ctrl-C ends the program at once.
 void on_signal(int signal) {
@@ -26,9 +28,25 @@ void add_common(CLI::App& app, Flags& flags) {
       ->check(CLI::Range(1, 1000000))
       ->capture_default_str();
   app.add_option("--seed", flags.seed, "of weights, shuffling and dropout")->capture_default_str();
-  app.add_option("--data", flags.data, "directory of IDX files (MNIST, Fashion-MNIST …)");
+  app.add_option("--data", flags.data,
+                 "directory of IDX files (MNIST, Fashion-MNIST …), or \"made\": drawn digits");
   app.add_flag("--quick", flags.quick, "less of everything: a minute at most");
   app.add_flag("--json", flags.json, "print the results once more as one JSON line");
+  app.footer(
+      "All lessons take these, so that ./gradus learn can hand them on; a lesson without data or epochs\n"
+      "leaves those of no use to it alone.");
+}
+
+void print_results(const std::string& lesson, const Flags& flags) {
+  const nlohmann::ordered_json line = {{"lesson", lesson}, {"seed", flags.seed}, {"results", results}};
+  std::printf("%s\n", line.dump().c_str());
+}
+
+// Output that is lost must not look like success.
+int flush_output() {
+  if (std::fflush(stdout) == 0 && !std::ferror(stdout)) return 0;
+  std::fprintf(stderr, "error: the output could not be written (is the disk full?)\n");
+  return kFailed;
 }
 
 int status_of(const gradus::Error& error, const Flags& flags) {
@@ -49,17 +67,11 @@ int run(int argc, char** argv, const std::string& what, Flags& flags, const std:
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? 0 : kUsage;
   }
-  std::signal(SIGINT, on_signal);
-  std::signal(SIGTERM, on_signal);
   try {
     gradus::manual_seed(flags.seed);
     body();
-    std::fflush(stdout);
-    if (std::ferror(stdout)) {
-      std::fprintf(stderr, "error: the output could not be written (is the disk full?)\n");
-      return kFailed;
-    }
-    return 0;
+    if (flags.json) print_results(std::filesystem::path(argv[0]).filename().string(), flags);
+    return flush_output();
   } catch (const gradus::Error& error) {
     std::fflush(stdout);
     std::fprintf(stderr, "\nerror [%s]: %s\n", error.code().c_str(), error.what());
@@ -73,9 +85,36 @@ int run(int argc, char** argv, const std::string& what, Flags& flags, const std:
 
 void section(int number, const std::string& title) { std::printf("\n== %d. %s ==\n", number, title.c_str()); }
 
+void result(const std::string& name, double value) { results[name].push_back(value); }
+
 void check_interrupted(const std::string& where) {
-  GRADUS_CHECK(received == 0, "E-INTERRUPTED", "interrupted (", received == SIGTERM ? "SIGTERM" : "Ctrl-C",
-               ") ", where);
+  static const bool caught = [] {
+    std::signal(SIGINT, on_signal);
+    std::signal(SIGTERM, on_signal);
+    return true;
+  }();
+  GRADUS_CHECK(
+      !caught || received == 0, "E-INTERRUPTED", "interrupted (", received == SIGTERM ? "SIGTERM" : "Ctrl-C",
+      ") ", where,
+      gradus::hint("--checkpoint FILE saves after each epoch, and --resume FILE goes on from there"));
+}
+
+void naming(const std::string& file, const std::function<void()>& body) {
+  try {
+    body();
+  } catch (const gradus::Error& error) {
+    throw gradus::Error(error.code(), file + ": " + error.what(), "", gradus::SourceLocation::current());
+  }
+}
+
+std::string directory_exists(const std::string& path) {
+  const auto parent = std::filesystem::path(path).parent_path();
+  if (parent.empty() || std::filesystem::is_directory(parent)) return "";
+  return "no such directory: " + parent.string();
+}
+
+gradus::ImageData load_images(const Flags& flags) {
+  return flags.data == "made" ? gradus::make_digit_data() : gradus::load_image_data(flags.data);
 }
 
 }  // namespace lesson

@@ -18,7 +18,7 @@ struct Flags {
   int epochs = 10;
   int64_t batch_size = 256;
   uint64_t seed = 0;
-  std::string data;    ///< directory of IDX files; empty: the installed Fashion-MNIST
+  std::string data;    ///< directory of IDX files; "made": drawn digits; empty: the installed Fashion-MNIST
   bool quick = false;  ///< less of everything, the same steps
   bool json = false;   ///< one JSON line of results at the end
 };
@@ -35,8 +35,23 @@ int run(int argc, char** argv, const std::string& what, Flags& flags, const std:
 /// A numbered heading: "== 2. One epoch ==".
 void section(int number, const std::string& title);
 
+/// Keeps a number for the line that --json prints at the end: {"lesson": …, "results": {name: [values]}},
+/// each name with the values it was given, in order.
+void result(const std::string& name, double value);
+
 /// Throws E-INTERRUPTED with `where` in its text once Ctrl-C (or SIGTERM) was received. To be called once a
-/// batch, so that a run ends between two steps and what was saved stays whole.
+/// batch, so that a run ends between two steps and what was saved stays whole. The signals are caught from
+/// the first call on; before, and in lessons that never call it, they end the program at once.
 void check_interrupted(const std::string& where);
+
+/// Runs `body`; an Error that it throws gets `file` in front of its text.
+void naming(const std::string& file, const std::function<void()>& body);
+
+/// For a path that will be written much later: returns "" or what is wrong with its directory (a CLI11
+/// check).
+std::string directory_exists(const std::string& path);
+
+/// The images that --data names: load_image_data(), or digits drawn by code for "made".
+gradus::ImageData load_images(const Flags& flags);
 
 }  // namespace lesson

@@ -14,7 +14,7 @@ struct SimpleNet : nn::Module {
 
   Tensor forward(const Tensor& x) override { return net(x); }
 };
-// [/snippet]
+// [/snippet SimpleNet]
 
 // [snippet CNN]
 struct CNN : nn::Module {
@@ -27,7 +27,7 @@ struct CNN : nn::Module {
 
   Tensor forward(const Tensor& x) override { return classifier(features(x)); }
 };
-// [/snippet]
+// [/snippet CNN]
 
 /// 16 features to one number.
 inline nn::Sequential small_net() {

@@ -28,9 +28,9 @@ double wall_seconds() { return seconds_between({}, Clock::now()); }
 
 }  // namespace
 
-Progress::Progress(std::string title, int64_t total)
+Progress::Progress(std::string title, int64_t batches)
     : title_(std::move(title)),
-      total_(total),
+      batches_(batches),
       terminal_(isatty(STDOUT_FILENO) != 0),
       start_(Clock::now()),
       drawn_(start_) {}
@@ -41,21 +41,23 @@ Progress::~Progress() {
   std::fflush(stdout);
 }
 
-void Progress::add(int64_t samples) {
-  done_ += samples;
+void Progress::add(int64_t batches, int64_t samples) {
+  done_ += batches;
+  samples_ += samples;
   if (!terminal_ || seconds_between(drawn_, Clock::now()) < 0.1) return;
   drawn_ = Clock::now();
   draw();
 }
 
 double Progress::seconds() const { return seconds_between(start_, Clock::now()); }
-double Progress::rate() const { return static_cast<double>(done_) / std::max(1e-9, seconds()); }
+double Progress::rate() const { return static_cast<double>(samples_) / std::max(1e-9, seconds()); }
 
 void Progress::draw() const {
   constexpr int kWidth = 30;
-  const double share = total_ > 0 ? static_cast<double>(done_) / static_cast<double>(total_) : 1;
+  const double share = batches_ > 0 ? static_cast<double>(done_) / static_cast<double>(batches_) : 1;
   const int full = static_cast<int>(kWidth * std::min(1.0, share));
-  const auto left = static_cast<double>(total_ - done_) / std::max(1e-9, rate());
+  const double left =
+      done_ > 0 ? seconds() * static_cast<double>(batches_ - done_) / static_cast<double>(done_) : 0;
   fmt::print("\r\033[K{} [{:=<{}}{: <{}}] {:3.0f} %  {:.0f} samples/s  {:.0f} s left", title_, "", full, "",
              kWidth - full, 100 * share, rate(), left);
   std::fflush(stdout);

@@ -9,12 +9,12 @@ namespace lesson {
 
 class Progress {
  public:
-  /// `total` samples are to come.
-  Progress(std::string title, int64_t total);
+  /// `batches` are to come.
+  Progress(std::string title, int64_t batches);
   /// Clears the bar.
   ~Progress();
-  /// `samples` more are done. Draws ten times a second at most.
-  void add(int64_t samples);
+  /// So many more batches, with so many samples, are done. Draws ten times a second at most.
+  void add(int64_t batches, int64_t samples);
   /// Samples per second since the start.
   double rate() const;
   double seconds() const;
@@ -22,7 +22,7 @@ class Progress {
  private:
   void draw() const;
   std::string title_;
-  int64_t total_, done_ = 0;
+  int64_t batches_, done_ = 0, samples_ = 0;
   bool terminal_;
   std::chrono::steady_clock::time_point start_, drawn_;
 };
