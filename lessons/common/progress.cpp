@@ -32,8 +32,7 @@ Progress::Progress(std::string title, int64_t batches)
     : title_(std::move(title)),
       batches_(batches),
       terminal_(isatty(STDOUT_FILENO) != 0),
-      start_(Clock::now()),
-      drawn_(start_) {}
+      start_(Clock::now()) {}
 
 Progress::~Progress() {
   if (!terminal_) return;

@@ -13,7 +13,8 @@ class Progress {
   Progress(std::string title, int64_t batches);
   /// Clears the bar.
   ~Progress();
-  /// So many more batches, with so many samples, are done. Draws ten times a second at most.
+  /// So many more batches, with so many samples, are done. Draws at the first, then ten times a second at
+  /// most.
   void add(int64_t batches, int64_t samples);
   /// Samples per second since the start.
   double rate() const;
@@ -24,7 +25,7 @@ class Progress {
   std::string title_;
   int64_t batches_, done_ = 0, samples_ = 0;
   bool terminal_;
-  std::chrono::steady_clock::time_point start_, drawn_;
+  std::chrono::steady_clock::time_point start_, drawn_{};  // drawn_: long ago
 };
 
 /// What the process does: "cpu 187 %, tensors 61.3 MB (peak 140.1 MB), cache 182.0 MB". Utilisation since the

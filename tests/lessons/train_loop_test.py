@@ -9,6 +9,7 @@ import json
 import math
 import os
 import pathlib
+import pty
 import random
 import re
 import resource
@@ -226,6 +227,22 @@ class TrainLoop(unittest.TestCase):
 
     def test_quick_takes_a_small_data_set_whole(self):
         self.assertEqual(epoch_lines(self.run_well("--quick")), epoch_lines(self.first.stdout))
+
+    def test_progress_bar_on_a_terminal_only(self):
+        terminal, stdout = pty.openpty()
+        process = subprocess.Popen(self.command("--epochs", "2", "--batch-size", "16"), stdout=stdout)
+        os.close(stdout)
+        drawn = b""
+        try:
+            while chunk := os.read(terminal, 4096):
+                drawn += chunk
+        except OSError:  # how Linux says that the other end was closed
+            pass
+        os.close(terminal)
+        self.assertEqual(process.wait(timeout=60), 0)
+        self.assertRegex(drawn, rb"\r\x1b\[Kepoch 1/2 \[=* *\] +\d+ %  \d+ samples/s  \d+ s left")
+        self.assertEqual(len(re.findall(rb"\r\x1b\[KEpoch 0[12]", drawn)), 2, "the bar is cleared before a line")
+        self.assertNotIn("samples/s", self.first.stdout)
 
     def test_json_says_what_was_printed(self):
         line = json.loads(self.run_well("--epochs", "1", "--json").splitlines()[-1])
