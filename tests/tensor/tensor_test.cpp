@@ -2,6 +2,7 @@
 #include <gradus/ops/arithmetic.h>
 #include <gradus/ops/factories.h>
 #include <gradus/ops/index.h>
+#include <gradus/ops/matmul.h>
 #include <gradus/ops/random.h>
 #include <gradus/ops/reduce.h>
 #include <gradus/ops/view.h>
@@ -22,6 +23,59 @@ std::string code_of(const std::function<void()>& f) {
     return e.code();
   }
   return "none";
+}
+
+TEST(Tensor, an_undefined_one_is_refused_by_every_accessor) {
+  const Tensor none;
+  const std::vector<std::function<void()>> uses = {[&] { none.sizes(); },
+                                                   [&] { none.size(0); },
+                                                   [&] { none.strides(); },
+                                                   [&] { none.stride(0); },
+                                                   [&] { none.dim(); },
+                                                   [&] { none.numel(); },
+                                                   [&] { none.dtype(); },
+                                                   [&] { none.device(); },
+                                                   [&] { none.storage_offset(); },
+                                                   [&] { none.is_contiguous(); },
+                                                   [&] { none.is_dense(); },
+                                                   [&] { none.raw_data(); },
+                                                   [&] { none.arg(); },
+                                                   [&] { none.item(); },
+                                                   [&] { none.to_vector<float>(); },
+                                                   [&] { none.requires_grad(); },
+                                                   [&] { none.is_leaf(); },
+                                                   [&] { none.grad_fn(); },
+                                                   [&] { none.grad(); },
+                                                   [&] { none.backward(); },
+                                                   [&] { none.detach(); },
+                                                   [&] { none.version(); },
+                                                   [&] { none.bump_version(); },
+                                                   [&] { none.is_alias_of(none); },
+                                                   [&] { zeros({}).is_alias_of(none); },
+                                                   [&] { Tensor().requires_grad_(); },
+                                                   [&] { zeros({2}).set_data(none); },
+                                                   [&] { Tensor().set_data(zeros({2})); }};
+  for (size_t i = 0; i < uses.size(); ++i) EXPECT_EQ(code_of(uses[i]), "E-UNDEFINED") << "use " << i;
+}
+
+TEST(Tensor, an_undefined_operand_is_named) {
+  const Tensor none, x = zeros({2, 2});
+  try {
+    linear(x, none);
+    FAIL();
+  } catch (const Error& e) {
+    EXPECT_EQ(std::string(e.what()).substr(0, 67),
+              "linear: expected weight to be a tensor, got an undefined one\n  hint");
+  }
+  EXPECT_EQ(linear(x, x, none).sizes(), (Shape{2, 2}));  // an optional one may be left out
+}
+
+TEST(Tensor, a_0_dim_tensor_has_no_size_to_read) {
+  const Tensor x = zeros({});
+  for (int64_t dim : {0, -1, 1}) {
+    EXPECT_EQ(code_of([&] { x.size(dim); }), "E-DIM") << dim;
+    EXPECT_EQ(code_of([&] { x.stride(dim); }), "E-DIM") << dim;
+  }
 }
 
 TEST(Tensor, describes_itself) {

@@ -27,7 +27,7 @@ void check(const Tensor& x, std::initializer_list<ops::NamedTensor> vectors) {
                "batch_norm: expected an input (N, C, ...) of at least 2 dimensions, got shape ", x.sizes());
   GRADUS_CHECK(x.is_floating_point(), "E-DTYPE", "batch_norm: expected a floating point input, got ",
                to_string(x.dtype()), hint("convert it with .to(kFloat32)"));
-  for (const auto& [name, t] : vectors) {
+  for (const auto& [name, t, optional] : vectors) {
     GRADUS_CHECK(!t.defined() || t.sizes() == Shape{x.size(1)}, "E-SHAPE", "batch_norm: expected ", name,
                  " of shape [", x.size(1), "], one for each channel, got ",
                  t.defined() ? t.sizes() : Shape{});
@@ -147,10 +147,10 @@ std::pair<Tensor, Statistics> normalise(const Tensor& x, const Tensor& running_m
 Tensor batch_norm(const Tensor& x, const Tensor& running_mean, const Tensor& running_var,
                   const Tensor& weight, const Tensor& bias, const BatchNormOptions& options) {
   ops::check_same_device("batch_norm", {{"input", x},
-                                        {"running_mean", running_mean},
-                                        {"running_var", running_var},
-                                        {"weight", weight},
-                                        {"bias", bias}});
+                                        {"running_mean", running_mean, true},
+                                        {"running_var", running_var, true},
+                                        {"weight", weight, true},
+                                        {"bias", bias, true}});
   check(x,
         {{"running_mean", running_mean}, {"running_var", running_var}, {"weight", weight}, {"bias", bias}});
   GRADUS_CHECK(options.training || (running_mean.defined() && running_var.defined()), "E-ARG",

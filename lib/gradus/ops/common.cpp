@@ -8,6 +8,13 @@ int category(DType d) { return is_floating_point(d) ? 2 : d == DType::boolean ? 
 
 }  // namespace
 
+void refuse_undefined(const char* op, const char* name) {
+  GRADUS_FAIL(
+      "E-UNDEFINED", op, ": expected ", name, " to be a tensor, got an undefined one",
+      hint("a Tensor{} holds nothing, nor does one that was moved from, nor .grad() before backward(); "
+           "defined() tells"));
+}
+
 void refuse_devices(const char* op, std::initializer_list<NamedTensor> tensors) {
   std::string list;
   Device first, other;

@@ -13,15 +13,23 @@ namespace gradus::ops {
 struct NamedTensor {
   const char* name;
   const Tensor& tensor;
+  bool optional = false;  ///< may be undefined
 };
+
+[[noreturn]] void refuse_undefined(const char* op, const char* name);
 
 [[noreturn]] void refuse_devices(const char* op, std::initializer_list<NamedTensor> tensors);
 
-/// Throws E-DEVICE-MISMATCH, naming every operand and its device, unless all defined ones are on one device.
+/// Throws E-UNDEFINED where an operand is missing, and E-DEVICE-MISMATCH, naming every operand and its
+/// device, unless all are on one device.
 inline void check_same_device(const char* op, std::initializer_list<NamedTensor> tensors) {
   const Tensor* first = nullptr;
   for (const NamedTensor& t : tensors) {
-    if (!t.tensor.defined()) continue;
+    if (!t.tensor.defined()) {
+      if (!t.optional) [[unlikely]]
+        refuse_undefined(op, t.name);
+      continue;
+    }
     if (!first) first = &t.tensor;
     if (t.tensor.device() != first->device()) [[unlikely]]
       refuse_devices(op, tensors);

@@ -36,7 +36,7 @@ Shape output_sizes(const Shape& x, const Shape& w, const Conv2dOptions& o) {
 }
 
 void check(const Tensor& x, const Tensor& w, const Tensor& bias, const Conv2dOptions& o) {
-  ops::check_same_device("conv2d", {{"input", x}, {"weight", w}, {"bias", bias}});
+  ops::check_same_device("conv2d", {{"input", x}, {"weight", w}, {"bias", bias, true}});
   GRADUS_CHECK(x.dtype() == w.dtype() && (!bias.defined() || bias.dtype() == x.dtype()), "E-DTYPE",
                "conv2d: expected input, weight and bias to have the same dtype, but got ",
                to_string(x.dtype()), " and ", to_string(w.dtype()),

@@ -109,7 +109,7 @@ struct CrossEntropyBackward : Node {
 };
 
 void check_shapes(const char* op, const Tensor& input, const Tensor& target, const Tensor& weight) {
-  ops::check_same_device(op, {{"input", input}, {"target", target}, {"weight", weight}});
+  ops::check_same_device(op, {{"input", input}, {"target", target}, {"weight", weight, true}});
   GRADUS_CHECK(input.dim() >= 1, "E-SHAPE", op,
                ": expected an input of shape (C), (N, C) or (N, C, d1, ...), got ", input.sizes());
   GRADUS_CHECK(target.dtype() == kInt64, "E-DTYPE", op, ": expected class indices of int64, got ",

@@ -71,7 +71,7 @@ void check_parameter(const Tensor& p, const char* name, const Tensor& x, const S
 }
 
 void check(const Tensor& x, const Shape& normalized, const Tensor& weight, const Tensor& bias) {
-  ops::check_same_device("layer_norm", {{"input", x}, {"weight", weight}, {"bias", bias}});
+  ops::check_same_device("layer_norm", {{"input", x}, {"weight", weight, true}, {"bias", bias, true}});
   const int first = x.dim() - normalized.size();
   bool fits = !normalized.empty() && first >= 0;
   for (int d = 0; fits && d < normalized.size(); ++d) fits = x.sizes()[first + d] == normalized[d];

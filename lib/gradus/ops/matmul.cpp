@@ -149,7 +149,7 @@ Tensor bmm(const Tensor& a, const Tensor& b) {
 }
 
 Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias) {
-  ops::check_same_device("linear", {{"input", x}, {"weight", weight}, {"bias", bias}});
+  ops::check_same_device("linear", {{"input", x}, {"weight", weight}, {"bias", bias, true}});
   GRADUS_CHECK(x.dtype() == weight.dtype() && (!bias.defined() || bias.dtype() == x.dtype()), "E-DTYPE",
                "linear: expected input, weight and bias to have the same dtype, but got ",
                to_string(x.dtype()), ", ", to_string(weight.dtype()),

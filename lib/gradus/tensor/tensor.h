@@ -49,6 +49,16 @@ struct TensorImpl : RefCounted {
   std::shared_ptr<Tensor> retained;  // .grad of a non-leaf after retain_grad()
 };
 
+// Throws E-UNDEFINED. Every accessor does so rather than read through an empty handle.
+[[noreturn]] void fail_undefined(const char* accessor);
+
+// wrap_dim() for reading a size: here a 0-dim tensor has none.
+inline int existing_dim(int64_t dim, int ndim, const char* op) {
+  GRADUS_CHECK(ndim > 0, "E-DIM", op, ": dimension specified as ", dim, " but tensor has no dimensions",
+               hint("numel() of a 0-dim tensor is 1; item() gives its value"));
+  return wrap_dim(dim, ndim, op);
+}
+
 }  // namespace detail
 
 class Tensor {
@@ -58,16 +68,16 @@ class Tensor {
 
   // What it is
   bool defined() const { return static_cast<bool>(impl_); }
-  const Shape& sizes() const { return impl_->sizes; }
-  int64_t size(int64_t dim) const { return impl_->sizes[wrap_dim(dim, this->dim(), "size")]; }
-  const Shape& strides() const { return impl_->strides; }
-  int64_t stride(int64_t dim) const { return impl_->strides[wrap_dim(dim, this->dim(), "stride")]; }
-  int dim() const { return impl_->sizes.size(); }
-  int64_t numel() const { return impl_->sizes.numel(); }
-  int64_t storage_offset() const { return impl_->offset; }
-  DType dtype() const { return impl_->dtype; }
+  const Shape& sizes() const { return self().sizes; }
+  int64_t size(int64_t dim) const { return sizes()[detail::existing_dim(dim, this->dim(), "size")]; }
+  const Shape& strides() const { return self().strides; }
+  int64_t stride(int64_t dim) const { return strides()[detail::existing_dim(dim, this->dim(), "stride")]; }
+  int dim() const { return self().sizes.size(); }
+  int64_t numel() const { return self().sizes.numel(); }
+  int64_t storage_offset() const { return self().offset; }
+  DType dtype() const { return self().dtype; }
   bool is_floating_point() const { return gradus::is_floating_point(dtype()); }
-  Device device() const { return impl_->storage->device(); }
+  Device device() const { return self().storage->device(); }
   bool is_cuda() const { return device().is_cuda(); }
   bool is_cpu() const { return device().is_cpu(); }
   /// The device's index; -1 for a cpu tensor, as in PyTorch.
@@ -79,7 +89,7 @@ class Tensor {
   /// channels_last if it is 4-D and dense in that order and not row-major, else contiguous.
   MemoryFormat suggest_memory_format() const;
   bool is_same(const Tensor& other) const { return impl_ == other.impl_; }
-  bool is_alias_of(const Tensor& other) const { return impl_->storage == other.impl_->storage; }
+  bool is_alias_of(const Tensor& other) const { return self().storage == other.self().storage; }
 
   // Its data
   /// Address of the first element; throws unless T is the dtype's C++ type. Only host memory may be
@@ -91,11 +101,11 @@ class Tensor {
     return static_cast<T*>(raw_data());
   }
   void* raw_data() const {
-    return static_cast<char*>(impl_->storage->data()) +
-           impl_->offset * static_cast<int64_t>(element_size(dtype()));
+    return static_cast<char*>(self().storage->data()) +
+           self().offset * static_cast<int64_t>(element_size(dtype()));
   }
   TensorArg arg() const {
-    return {raw_data(), impl_->storage->id(), impl_->sizes, impl_->strides, impl_->dtype};
+    return {raw_data(), self().storage->id(), self().sizes, self().strides, self().dtype};
   }
   /// The only element as a T; waits for the device. Throws E-SHAPE unless numel() == 1.
   template <class T>
@@ -108,11 +118,11 @@ class Tensor {
   std::vector<T> to_vector() const;
 
   // Autograd
-  bool requires_grad() const { return impl_->requires_grad || impl_->grad_fn; }
+  bool requires_grad() const { return self().requires_grad || self().grad_fn; }
   /// Throws E-REQUIRES-GRAD for integer and bool tensors and for non-leaves.
   Tensor& requires_grad_(bool on = true);
-  bool is_leaf() const { return !impl_->grad_fn; }
-  const Intrusive<Node>& grad_fn() const { return impl_->grad_fn; }
+  bool is_leaf() const { return !self().grad_fn; }
+  const Intrusive<Node>& grad_fn() const { return self().grad_fn; }
   /// The accumulated gradient; undefined until backward() has reached this tensor.
   const Tensor& grad() const;
   void set_grad(Tensor grad);
@@ -124,13 +134,13 @@ class Tensor {
   void register_post_accumulate_grad_hook(std::function<void(const Tensor&)> hook);
   /// Computes the gradients of all leaves this was made from. `gradient` may be left out for one element.
   void backward(const Tensor& gradient = {}, bool retain_graph = false, bool create_graph = false) const;
-  /// Makes this tensor, and every handle to it, hold `other`'s data, dtype and device; its autograd state stays. What
-  /// module.to() does to parameters. Sizes must be equal.
+  /// Makes this tensor, and every handle to it, hold `other`'s data, dtype and device; its autograd state
+  /// stays. What module.to() does to parameters. Sizes must be equal.
   void set_data(const Tensor& other);
   /// Shares the data and the version counter; has no history.
   Tensor detach() const;
-  uint32_t version() const { return impl_->storage->version(); }
-  void bump_version() const { impl_->storage->bump_version(); }
+  uint32_t version() const { return self().storage->version(); }
+  void bump_version() const { self().storage->bump_version(); }
 
   // Elsewhere, otherwise laid out (gradus/ops/copy.h, gradus/ops/view.h)
   Tensor to(Device device, bool non_blocking = false) const;
@@ -226,6 +236,13 @@ class Tensor {
   const Intrusive<detail::TensorImpl>& handle() const { return impl_; }
 
  private:
+  // The caller's name is that of the accessor, unless it is given.
+  detail::TensorImpl& self(const char* accessor = __builtin_FUNCTION()) const {
+    if (!impl_) [[unlikely]]
+      detail::fail_undefined(accessor);
+    return *impl_;
+  }
+
   Intrusive<detail::TensorImpl> impl_;
 };
 

@@ -8,6 +8,13 @@
 namespace gradus {
 namespace detail {
 
+void fail_undefined(const char* accessor) {
+  GRADUS_FAIL(
+      "E-UNDEFINED", accessor, ": expected a tensor, got an undefined one",
+      hint("a Tensor{} holds nothing, nor does one that was moved from, nor .grad() before backward(); "
+           "defined() tells"));
+}
+
 // A dimension of size 1 may have any stride.
 bool has_strides(const Shape& sizes, const Shape& strides, const Shape& wanted) {
   for (int i = 0; i < sizes.size(); ++i) {
@@ -79,12 +86,12 @@ Tensor from_blob(void* data, const Shape& sizes, DType dtype, std::function<void
 }
 
 bool Tensor::is_contiguous(MemoryFormat format) const {
-  if (format == MemoryFormat::contiguous) return impl_->contiguous;
+  if (format == MemoryFormat::contiguous) return self().contiguous;
   return dim() == 4 && detail::has_strides(sizes(), strides(), channels_last_strides(sizes()));
 }
 
 bool Tensor::is_dense() const {
-  if (impl_->contiguous) return true;
+  if (self().contiguous) return true;
   std::array<int, kMaxDims>
       order;  // the dimensions by stride (std::sort on 8 elements: g++ 12 warns wrongly)
   int n = 0;
@@ -112,8 +119,8 @@ MemoryFormat Tensor::suggest_memory_format() const {
 
 Tensor Tensor::detach() const {
   Tensor t =
-      detail::make_tensor(impl_->storage, sizes(), strides(), impl_->offset, dtype(), impl_->contiguous);
-  t.impl()->inference = impl_->inference;
+      detail::make_tensor(self().storage, sizes(), strides(), self().offset, dtype(), self().contiguous);
+  t.impl()->inference = self().inference;
   return t;
 }
 
