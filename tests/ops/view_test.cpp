@@ -2,6 +2,9 @@
 #include <gradus/ops/reduce.h>
 #include <gradus/ops/view.h>
 
+#include <functional>
+#include <limits>
+
 #include "shaping.h"
 
 namespace gradus::optest {
@@ -231,6 +234,19 @@ TEST(View, wrong_arguments_are_refused_with_both_values) {
   EXPECT_EQ(error_of([&] { zeros({}).select(0, 0); }), "E-DIM select: cannot be applied to a 0-dim tensor");
   EXPECT_EQ(error_of([&] { x.slice(0, 0, 2, -1); }).substr(0, 45),
             "E-ARG slice: step must be positive, got -1\n  ");
+}
+
+TEST(View, sizes_that_overflow_are_refused_instead_of_wrapping_around) {
+  constexpr int64_t big = int64_t{1} << 32, most = std::numeric_limits<int64_t>::max();
+  const Tensor x = zeros({10}), none = zeros({0});
+  auto code = [](const std::function<void()>& f) { return error_of(f).substr(0, 7); };
+  EXPECT_EQ(code([&] { none.view({big, big}); }), "E-SHAPE");
+  EXPECT_EQ(code([&] { none.reshape({big, big, -1}); }), "E-SHAPE");
+  EXPECT_EQ(code([&] { zeros({1}).expand({big, big}); }), "E-SHAPE");
+  EXPECT_EQ(code([&] { split(x, {most, most, 12}); }), "E-SHAPE");
+  EXPECT_EQ(x.slice(0, 3, most, most).sizes(), Shape{1});
+  EXPECT_EQ(x.slice(0, 0, 10, 9).strides(), Shape{9});
+  EXPECT_EQ(x.chunk(most).size(), 10u);
 }
 
 }  // namespace

@@ -122,7 +122,8 @@ Tensor slice(const Tensor& x, int64_t dim, int64_t start, int64_t end, int64_t s
   const int64_t size = x.sizes()[d];
   auto bound = [size](int64_t i) { return std::clamp<int64_t>(i < 0 ? i + size : i, 0, size); };
   const int64_t first = bound(start), last = std::max(bound(end), first);
-  return take(x, d, first, (last - first + step - 1) / step, step);
+  const int64_t length = last == first ? 0 : (last - first - 1) / step + 1;
+  return take(x, d, first, length, length > 1 ? step : 1);  // a stride of one element is free: no overflow
 }
 
 std::vector<Tensor> split(const Tensor& x, const std::vector<int64_t>& lengths, int64_t dim) {
@@ -130,6 +131,8 @@ std::vector<Tensor> split(const Tensor& x, const std::vector<int64_t>& lengths, 
   int64_t total = 0;
   for (int64_t n : lengths) {
     GRADUS_CHECK(n >= 0, "E-SHAPE", "split: sizes must be non-negative, got ", n);
+    GRADUS_CHECK(n <= x.sizes()[d] - total, "E-SHAPE", "split: split_sizes sum up to more than the ",
+                 x.sizes()[d], " of the input tensor's dimension ", d);
     total += n;
   }
   GRADUS_CHECK(total == x.sizes()[d], "E-SHAPE", "split: split_sizes sum up to ", total,
@@ -164,7 +167,7 @@ std::vector<Tensor> chunk(const Tensor& x, int64_t chunks, int64_t dim) {
   GRADUS_CHECK(chunks > 0, "E-ARG", "chunk: expects `chunks` to be greater than 0, got ", chunks);
   const int64_t size = x.sizes()[d];
   if (size == 0) return split(x, std::vector<int64_t>(static_cast<size_t>(chunks), 0), d);
-  return split(x, (size + chunks - 1) / chunks, d);
+  return split(x, (size - 1) / chunks + 1, d);
 }
 
 std::vector<Tensor> unbind(const Tensor& x, int64_t dim) {

@@ -42,16 +42,17 @@ Tensor make(const Tensor& x, const Shape& sizes, const Shape& strides, int64_t o
 // `sizes` with its -1, if any, replaced.
 Shape infer_sizes(const Tensor& x, Shape sizes, const char* op) {
   int unknown = -1;
-  int64_t known = 1;
+  Shape given = sizes;
   for (int d = 0; d < sizes.size(); ++d) {
     if (sizes[d] == -1) {
       GRADUS_CHECK(unknown < 0, "E-SHAPE", op, ": only one dimension can be inferred, got ", sizes);
       unknown = d;
+      given[d] = 1;
     } else {
       GRADUS_CHECK(sizes[d] >= 0, "E-SHAPE", op, ": invalid shape dimension ", sizes[d], " in ", sizes);
-      known *= sizes[d];
     }
   }
+  const int64_t known = checked_bytes(given, 1, op);
   const int64_t numel = x.numel();
   const bool fits = unknown < 0 ? known == numel : known > 0 && numel % known == 0;
   GRADUS_CHECK(fits, "E-SHAPE", op, ": shape '", sizes, "' is invalid for input of size ", numel,
@@ -158,6 +159,7 @@ Tensor expand(const Tensor& x, const Shape& wanted) {
                  ", tensor sizes: ", x.sizes());
     strides[d] = d < added || (size == 1 && sizes[d] != 1) ? 0 : x.strides()[d - added];
   }
+  checked_bytes(sizes, element_size(x.dtype()), "expand");
   return make<ExpandBackward>(x, sizes, strides, x.storage_offset(), x.sizes());
 }
 
