@@ -155,8 +155,10 @@ void OutputFile::write(const void* data, int64_t bytes) {
 void write_atomically(const std::string& path, const std::function<void(OutputFile&)>& writer) {
   if (exists_but_not_regular(path)) return write_in_place(path, writer);
   // Through a symbolic link the file it names is replaced, not the link.
-  const std::string target =
-      std::filesystem::is_symlink(path) ? std::filesystem::weakly_canonical(path).string() : path;
+  std::error_code failed;  // what is wrong with the path shows when the file is made
+  std::filesystem::path resolved;
+  if (std::filesystem::is_symlink(path, failed)) resolved = std::filesystem::weakly_canonical(path, failed);
+  const std::string target = resolved.empty() ? path : resolved.string();
   auto [raw_fd, name] = create_temporary(target);
   Descriptor fd(raw_fd);
   RemoveOnFailure temporary{name};

@@ -49,7 +49,8 @@ ImageSet read_image_set(const std::string& images_path, const std::string& label
 
 ImageData load_image_data(const std::string& directory, int num_classes) {
   const std::string where = directory.empty() ? find_image_data() : directory;
-  GRADUS_CHECK(fs::is_directory(where), "E-DATA", where, ": is not a directory",
+  std::error_code ignored;
+  GRADUS_CHECK(fs::is_directory(where, ignored), "E-DATA", where, ": is not a directory",
                hint("--data names the directory with the four IDX files of MNIST or Fashion-MNIST"));
   return {where, read_split(where, "train", num_classes), read_split(where, "t10k", num_classes)};
 }
