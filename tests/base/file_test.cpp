@@ -137,6 +137,16 @@ TEST(WriteAtomically, a_missing_folder_is_named) {
                       dir.path("no/f") + ": cannot create a temporary file beside it");
 }
 
+TEST(WriteAtomically, paths_that_the_system_refuses_are_named) {
+  TempDir dir;
+  const std::string name(300, 'a');
+  std::filesystem::create_symlink("loop", dir.path("loop"));
+  EXPECT_GRADUS_ERROR(write_atomically(dir.path(name), [](OutputFile&) {}), "E-FILE",
+                      dir.path(name) + ": cannot create a temporary file beside it: File name too long");
+  write_atomically(dir.path("loop"), [](OutputFile& f) { f.write("new"); });  // leads nowhere: is replaced
+  EXPECT_EQ(dir.read("loop"), "new");
+}
+
 TEST(WriteAtomically, writes_through_a_symbolic_link) {
   TempDir dir;
   dir.write("target", "old");

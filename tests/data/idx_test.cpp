@@ -190,6 +190,8 @@ TEST(ImageData, finds_the_four_files_with_or_without_suffix) {
   EXPECT_EQ(data.train.size(), 3);
   EXPECT_EQ(data.test.size(), 1);
   EXPECT_GRADUS_ERROR(load_image_data(dir.path("none")), "E-DATA", dir.path("none") + ": is not a directory");
+  const std::string too_long(5000, 'a');  // the system refuses to look
+  EXPECT_GRADUS_ERROR(load_image_data(too_long), "E-DATA", too_long + ": is not a directory");
 }
 
 TEST(ImageData, the_environment_names_the_directory) {
