@@ -1,6 +1,8 @@
 #include <gradus/base/parallel.h>
+#include <gradus/ops/arithmetic.h>
 #include <gradus/ops/factories.h>
 #include <gradus/ops/random.h>
+#include <gradus/ops/reduce.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -106,6 +108,17 @@ TEST(RandomOps, in_place_rules_hold) {
   const uint32_t before = x.version();
   uniform_(x.detach());
   EXPECT_GT(x.version(), before);
+}
+
+TEST(RandomOps, what_was_overwritten_gets_no_gradient) {
+  const Tensor x = ones({3}).requires_grad_();
+  for (auto* fill : {+[](Tensor& t) { uniform_(t); }, +[](Tensor& t) { normal_(t); }}) {
+    Tensor y = x * 2;
+    fill(y);
+    (y * 5 + x).sum().backward();
+    EXPECT_EQ(x.grad().to_vector<float>(), (std::vector<float>{1, 1, 1}));
+    Tensor(x).set_grad({});
+  }
 }
 
 TEST(RandomOps, wrong_arguments_are_refused) {

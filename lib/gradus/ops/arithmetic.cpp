@@ -15,6 +15,7 @@ constexpr auto kSub = KernelTable<BinaryArgs>("sub").host<BinaryKernel<Sub>, kNu
 constexpr auto kMul = KernelTable<BinaryArgs>("mul").host<BinaryKernel<Mul>, kAllTypes>();
 constexpr auto kDiv = KernelTable<BinaryArgs>("div").host<BinaryKernel<Div>, kFloatingTypes>();
 constexpr auto kAddNumber = KernelTable<UnaryArgs>("add").host<UnaryKernel<WithNumber<Add>>, kAllTypes>();
+constexpr auto kSubNumber = KernelTable<UnaryArgs>("sub").host<UnaryKernel<WithNumber<Sub>>, kNumericTypes>();
 constexpr auto kMulNumber = KernelTable<UnaryArgs>("mul").host<UnaryKernel<WithNumber<Mul>>, kAllTypes>();
 constexpr auto kDivNumber =
     KernelTable<UnaryArgs>("div").host<UnaryKernel<WithNumber<Div>>, kFloatingTypes>();
@@ -63,7 +64,7 @@ struct DivBackward : Node {
   Shape a_sizes, b_sizes;
 };
 
-// d(a * p) and, with p = 1 or -1, d(a + c) and d(c - a).
+// d(a * p) and, with p = -1, d(c - a).
 struct ScaleBackward : Node {
   explicit ScaleBackward(const char* op, Scalar factor) : op_name(op), p(factor) {}
   const char* name() const override { return op_name; }
@@ -78,8 +79,10 @@ struct DivNumberBackward : Node {
   Scalar p;
 };
 struct IdentityBackward : Node {
-  const char* name() const override { return "AddBackward"; }
+  explicit IdentityBackward(const char* op) : op_name(op) {}
+  const char* name() const override { return op_name; }
   TensorList backward(const TensorList& g) override { return {g[0]}; }
+  const char* op_name;
 };
 
 // run_binary() into `a`.
@@ -167,13 +170,16 @@ Tensor div(const Tensor& a, const Tensor& b) {
 Tensor add(const Tensor& a, Scalar b) {
   Tensor x = a;
   Tensor y = with_number(kAddNumber, x, b, promote_with_scalar(a.dtype(), b.kind()));
-  if (wants_grad(x)) record<IdentityBackward>(y, x);
+  if (wants_grad(x)) record<IdentityBackward>(y, x, "AddBackward");
   return y;
 }
 
 Tensor sub(const Tensor& a, Scalar b) {
   check_no_bool(a.dtype(), b.kind());
-  return add(a, b.is_floating_point() ? Scalar(-b.to<double>()) : Scalar(-b.to<int64_t>()));
+  Tensor x = a;
+  Tensor y = with_number(kSubNumber, x, b, promote_with_scalar(a.dtype(), b.kind()));
+  if (wants_grad(x)) record<IdentityBackward>(y, x, "SubBackward");
+  return y;
 }
 
 Tensor rsub(const Tensor& a, Scalar b) {
@@ -205,6 +211,7 @@ Tensor& Tensor::add_(const Tensor& other) {
   return binary_(kAdd, *this, other, ops::result_type(*this, other));
 }
 Tensor& Tensor::sub_(const Tensor& other) {
+  check_no_bool(dtype(), other.dtype());
   if (wants_grad(*this, other)) return ops::assign(*this, gradus::sub(*this, other), "sub", {&other, 1});
   return binary_(kSub, *this, other, ops::result_type(*this, other));
 }
@@ -221,7 +228,9 @@ Tensor& Tensor::add_(Scalar other) {
   return with_number_(kAddNumber, *this, other, promote_with_scalar(dtype(), other.kind()));
 }
 Tensor& Tensor::sub_(Scalar other) {
-  return add_(other.is_floating_point() ? Scalar(-other.to<double>()) : Scalar(-other.to<int64_t>()));
+  check_no_bool(dtype(), other.kind());
+  if (wants_grad(*this)) return ops::assign(*this, gradus::sub(*this, other), "sub");
+  return with_number_(kSubNumber, *this, other, promote_with_scalar(dtype(), other.kind()));
 }
 Tensor& Tensor::mul_(Scalar other) {
   if (wants_grad(*this)) return ops::assign(*this, gradus::mul(*this, other), "mul");

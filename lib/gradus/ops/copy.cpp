@@ -24,8 +24,8 @@ struct CloneBackward : Node {
 };
 
 // The old values are gone, so what they were made of gets zeros.
-struct FillBackward : Node {
-  const char* name() const override { return "FillBackward"; }
+struct OverwriteBackward : Node {
+  const char* name() const override { return "OverwriteBackward"; }
   TensorList backward(const TensorList& g) override { return {zeros_like(g[0])}; }
 };
 
@@ -74,6 +74,11 @@ Tensor to_device(const Tensor& x, Device device, bool non_blocking) {
 
 void ops::copy_into(const Tensor& y, const Tensor& x) {
   launch(kCopy, y.dtype(), ops::stream_of(y), CopyArgs{x.arg(), y.arg()});
+}
+
+void ops::overwritten(Tensor y) {
+  y.bump_version();
+  if (wants_grad(y)) record<OverwriteBackward>(y, y);
 }
 
 Tensor to(const Tensor& x, DType dtype) {
@@ -141,8 +146,7 @@ Tensor& Tensor::copy_(const Tensor& source, bool non_blocking) {
 Tensor& Tensor::fill_(Scalar value) {
   check_inplace(*this, "fill");
   launch(kFill, dtype(), ops::stream_of(*this), FillArgs{arg(), value});
-  bump_version();
-  if (wants_grad(*this)) record<FillBackward>(*this, *this);
+  ops::overwritten(*this);
   return *this;
 }
 

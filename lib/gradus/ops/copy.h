@@ -25,6 +25,9 @@ namespace ops {
 /// Writes x, broadcast and converted, into y on the same device. No checks, no history, no version, and not
 /// counted as a copy: part of another operation.
 void copy_into(const Tensor& y, const Tensor& x);
+/// To be called after y was overwritten with values that depend on no tensor: bumps its version, and where a
+/// gradient is wanted, what y was made of gets zeros.
+void overwritten(Tensor y);
 }  // namespace ops
 
 }  // namespace gradus

@@ -6,23 +6,16 @@
 #include "kernels/sequence.cuh"
 
 namespace gradus {
+
+using detail::finish;
+using detail::make;
+
 namespace {
 
 constexpr auto kArange = KernelTable<ArangeArgs>("arange").host<kernels::Arange, kNumericTypes>();
 constexpr auto kLinspace = KernelTable<LinspaceArgs>("linspace").host<kernels::Linspace, kFloatingTypes>();
 
 DType dtype_of_number(Scalar value) { return value.is_floating_point() ? DType::float32 : value.kind(); }
-
-// A new tensor of `options`, and in the end the requires_grad that they ask for.
-Tensor make(const Shape& sizes, DType dtype, const TensorOptions& options) {
-  return empty(sizes, {.dtype = options.dtype.value_or(dtype),
-                       .device = options.device,
-                       .memory_format = options.memory_format});
-}
-Tensor finish(Tensor t, const TensorOptions& options) {
-  if (options.requires_grad) t.requires_grad_();
-  return t;
-}
 
 int64_t arange_length(Scalar start, Scalar end, Scalar step) {
   const double a = start.to<double>(), b = end.to<double>(), s = step.to<double>();
@@ -40,6 +33,16 @@ int64_t arange_length(Scalar start, Scalar end, Scalar step) {
 }
 
 }  // namespace
+
+Tensor detail::make(const Shape& sizes, DType dtype, const TensorOptions& options) {
+  return empty(sizes, {.dtype = options.dtype.value_or(dtype),
+                       .device = options.device,
+                       .memory_format = options.memory_format});
+}
+Tensor detail::finish(Tensor t, const TensorOptions& options) {
+  if (options.requires_grad) t.requires_grad_();
+  return t;
+}
 
 Tensor full(const Shape& sizes, Scalar value, const TensorOptions& options) {
   Tensor t = make(sizes, dtype_of_number(value), options);

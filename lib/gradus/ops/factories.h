@@ -39,6 +39,11 @@ template <class T>
 concept Number = std::integral<T> || std::floating_point<T>;
 
 namespace detail {
+// What every factory begins and ends with: a new tensor of `options`, of `dtype` unless they have one; and,
+// once it is filled, the requires_grad that they ask for.
+Tensor make(const Shape& sizes, DType dtype, const TensorOptions& options);
+Tensor finish(Tensor t, const TensorOptions& options);
+
 // What a literal is kept as until its dtype is settled, and the dtype it has if nothing else is asked for.
 template <Number T>
 using Literal =

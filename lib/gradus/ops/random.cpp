@@ -1,10 +1,15 @@
 #include "kernels/random.cuh"
 
 #include <gradus/ops/common.h>
+#include <gradus/ops/copy.h>
 #include <gradus/ops/factories.h>
 #include <gradus/ops/random.h>
 
 namespace gradus {
+
+using detail::finish;
+using detail::make;
+
 namespace {
 
 constexpr auto kUniform = KernelTable<RandomArgs>("uniform").host<kernels::UniformKernel, kFloatingTypes>();
@@ -18,23 +23,13 @@ Tensor draw(const KernelTable<RandomArgs>& table, Tensor x, double a, double b, 
   return x;
 }
 
-Tensor make(const Shape& sizes, const TensorOptions& options, DType dtype) {
-  return empty(sizes, {.dtype = options.dtype.value_or(dtype),
-                       .device = options.device,
-                       .memory_format = options.memory_format});
-}
-Tensor finish(Tensor t, const TensorOptions& options) {
-  if (options.requires_grad) t.requires_grad_();
-  return t;
-}
-
 }  // namespace
 
 Tensor rand(const Shape& sizes, const TensorOptions& options, Generator& generator) {
-  return finish(draw(kUniform, make(sizes, options, DType::float32), 0, 1, generator), options);
+  return finish(draw(kUniform, make(sizes, DType::float32, options), 0, 1, generator), options);
 }
 Tensor randn(const Shape& sizes, const TensorOptions& options, Generator& generator) {
-  return finish(draw(kNormal, make(sizes, options, DType::float32), 0, 1, generator), options);
+  return finish(draw(kNormal, make(sizes, DType::float32, options), 0, 1, generator), options);
 }
 Tensor rand_like(const Tensor& like, Generator& generator) {
   return draw(kUniform, empty_like(like), 0, 1, generator);
@@ -47,7 +42,7 @@ Tensor randint(int64_t low, int64_t high, const Shape& sizes, const TensorOption
                Generator& generator) {
   GRADUS_CHECK(low < high, "E-ARG",
                "randint: random_ expects 'from' to be less than 'to', but got from=", low, " >= to=", high);
-  Tensor t = make(sizes, options, DType::int64);
+  Tensor t = make(sizes, DType::int64, options);
   const uint64_t range = static_cast<uint64_t>(high) - static_cast<uint64_t>(low);
   launch(kRandint, t.dtype(), ops::stream_of(t), RandomIntArgs{t.arg(), generator.reserve(), low, range});
   return finish(t, options);
@@ -67,16 +62,14 @@ Tensor uniform_(Tensor x, double from, double to, Generator& generator) {
   GRADUS_CHECK(from <= to, "E-ARG", "uniform_: expects to return a [from, to) range, but found from=", from,
                " > to=", to);
   check_inplace(x, "uniform");
-  draw(kUniform, x, from, to, generator);
-  x.bump_version();
+  ops::overwritten(draw(kUniform, x, from, to, generator));
   return x;
 }
 
 Tensor normal_(Tensor x, double mean, double std, Generator& generator) {
   GRADUS_CHECK(std >= 0, "E-ARG", "normal_: expects std >= 0.0, but found std ", std);
   check_inplace(x, "normal");
-  draw(kNormal, x, mean, std, generator);
-  x.bump_version();
+  ops::overwritten(draw(kNormal, x, mean, std, generator));
   return x;
 }
 

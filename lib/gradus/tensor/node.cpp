@@ -141,8 +141,19 @@ void Recorder::own(Intrusive<Node> node, Tensor& output, uint32_t number) {
   impl->output_nr = number;
 }
 
+// What expand() makes: elements that share a place in memory would be written several times.
+static bool overlaps_itself(const Tensor& t) {
+  for (int d = 0; d < t.dim(); ++d)
+    if (t.sizes()[d] > 1 && t.strides()[d] == 0) return true;
+  return false;
+}
+
 void check_inplace(const Tensor& self, const char* op, std::span<const Tensor> others) {
   auto* impl = self.impl();
+  GRADUS_CHECK(!overlaps_itself(self), "E-INPLACE", op,
+               ": unsupported operation: more than one element of the written-to tensor refers to a single "
+               "memory location; it has shape ",
+               self.sizes(), " and strides ", self.strides(), hint("clone() it first"));
   if (!detail::grad_enabled) return;
   GRADUS_CHECK(!impl->requires_grad, "E-INPLACE", op,
                ": a leaf Variable that requires grad is being used in an in-place operation; its shape is ",

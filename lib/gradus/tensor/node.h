@@ -157,8 +157,8 @@ B& record(Tensor& output, const Tensor& input, A&&... args) {
 }
 
 /// To be called by every in-place operation before it changes anything. `others` are its other tensor inputs.
-/// Throws E-INPLACE for a leaf that requires grad, a view of one, and a view whose base has a history (or
-/// would get one).
+/// Throws E-INPLACE for a leaf that requires grad, a view of one, a view whose base has a history (or would
+/// get one), and an expanded tensor, whose elements share memory.
 void check_inplace(const Tensor& self, const char* op, std::span<const Tensor> others = {});
 
 }  // namespace gradus
