@@ -204,6 +204,15 @@ TEST(Index, put_into_dimensions_that_do_not_lie_together) {
   EXPECT_EQ(ints(t), (std::vector<int64_t>{6, 0, 0, 0, 0, 5}));
 }
 
+TEST(Index, what_is_put_may_be_the_tensor_itself) {
+  Tensor x = tensor({1, 2, 3});
+  x.index_put_({tensor({2, 0, 1})}, x);
+  EXPECT_EQ(ints(x), (std::vector<int64_t>{2, 3, 1}));
+  Tensor places = tensor({1, 2, 0});
+  places.index_put_({places}, 7);  // places[1] = 7 must not be read as an index
+  EXPECT_EQ(ints(places), (std::vector<int64_t>{7, 7, 7}));
+}
+
 TEST(Index, put_bumps_the_version_and_keeps_history) {
   Tensor w = ones({2}).requires_grad_();
   Tensor y = w * 3.0;

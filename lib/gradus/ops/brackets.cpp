@@ -166,7 +166,9 @@ Tensor& index_put_(Tensor& x, std::span<const TensorIndex> indices, const Tensor
     ops::assign(view, list.size() == 1 ? result : restore(result, flat), "index_put", {&given, 1});
     return x;
   }
-  detail::put_(flat.x, along, flat.index, ops::separate_from(values, x), accumulate);
+  // What is read must not change while x is written, not even element by element.
+  const auto apart = [&x](const Tensor& t) { return t.is_alias_of(x) ? t.clone() : t; };
+  detail::put_(flat.x, along, apart(flat.index), apart(values), accumulate);
   if (!flat.x.is_alias_of(x)) ops::copy_into(view, restore(flat.x, flat));
   x.bump_version();
   return x;
