@@ -203,6 +203,21 @@ TEST(OptimizerState, a_resumed_optimizer_goes_on_bit_for_bit) {
   EXPECT_EQ(run(true), run(false));
 }
 
+TEST(Optimizers, hold_no_gradients_between_steps) {
+  Tensor p = scalar(1), q = scalar(1);
+  SGD sgd({p}, {.momentum = 0.5});
+  Adam adam({q});
+  for (int step = 0; step < 2; ++step) {  // the first step of SGD with momentum is another code path
+    for (const Tensor& t : {p, q}) {
+      set_grad(t, 1);
+      const Intrusive<Storage> storage = t.grad().impl()->storage;
+      sgd.step(), adam.step();
+      sgd.zero_grad(), adam.zero_grad();
+      EXPECT_EQ(storage->use_count(), 1);
+    }
+  }
+}
+
 TEST(OptimizerState, names_tensors_by_place_and_keeps_the_rate) {
   Tensor p = ones({2}).requires_grad_();
   Adam adam({p}, {.lr = 0.5});

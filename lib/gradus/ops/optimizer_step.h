@@ -27,6 +27,7 @@ struct SgdStepOptions {
   double momentum = 0, dampening = 0, weight_decay = 0;
   bool nesterov = false, first_step = false;
 };
+/// Applies SGD's update in place; lr as in fused_adam_().
 void fused_sgd_(const std::vector<SgdSlot>& slots, const Tensor& lr, const SgdStepOptions& options);
 
 }  // namespace gradus

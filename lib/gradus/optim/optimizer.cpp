@@ -167,6 +167,7 @@ void SGD::step() {
     fused_sgd_(later_, lr_tensor(g), options);
     options.first_step = true;
     fused_sgd_(first_, lr_tensor(g), options);
+    first_.clear(), later_.clear();  // or the gradients would outlive zero_grad()
   }
 }
 
