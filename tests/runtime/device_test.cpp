@@ -5,6 +5,8 @@
 
 #include <string>
 
+#include "support/expect_error.h"
+
 namespace gradus {
 namespace {
 
@@ -56,6 +58,12 @@ TEST(Device, bad_names) {
     SCOPED_TRACE(text);
     EXPECT_EQ(thrown([&] { Device{text}; }).first, "E-DEVICE-NAME");
   }
+}
+
+TEST(Device, indices_that_cannot_be_are_refused_where_they_are_made) {
+  static_assert(Device(DeviceType::cuda, 127).index() == 127);
+  EXPECT_GRADUS_ERROR(Device(DeviceType::cuda, -1), "E-DEVICE-ORDINAL", "invalid device ordinal: cuda:-1");
+  EXPECT_GRADUS_ERROR(Device(DeviceType::sim, 128), "E-DEVICE-ORDINAL", "invalid device ordinal: sim:128");
 }
 
 TEST(Device, messages_say_what_is_wrong) {

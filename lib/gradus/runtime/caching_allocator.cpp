@@ -9,10 +9,8 @@ namespace gradus {
 namespace runtime {
 namespace {
 
-constexpr int kMaxIndices = 128;  // what Device can hold
-
 // Never destroyed: static tensors may be freed after everything else at the end of the process.
-std::atomic<DeviceCache*> caches[kMemoryKindCount][kDeviceTypeCount][kMaxIndices];
+std::atomic<DeviceCache*> caches[kMemoryKindCount][kDeviceTypeCount][Device::kMaxIndices];
 
 std::atomic<DeviceCache*>& slot(Device device, MemoryKind kind) {
   return caches[static_cast<int>(kind)][static_cast<int>(device.type())][device.index()];

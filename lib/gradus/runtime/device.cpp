@@ -19,13 +19,19 @@ DeviceType parse_type(std::string_view name, std::string_view text) {
 int parse_index(std::string_view digits, std::string_view text) {
   int index = -1;
   auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), index);
-  GRADUS_CHECK(error == std::errc() && end == digits.data() + digits.size() && index >= 0 && index < 128,
+  GRADUS_CHECK(error == std::errc() && end == digits.data() + digits.size() && index >= 0 &&
+                   index < Device::kMaxIndices,
                "E-DEVICE-NAME", "device: '", text, "' has no valid index after the colon",
                hint("an index is a number from 0, as in cuda:1"));
   return index;
 }
 
 }  // namespace
+
+void detail::refuse_device_index(DeviceType type, int index) {
+  GRADUS_FAIL("E-DEVICE-ORDINAL", "device: invalid device ordinal: ", to_string(type), ":", index,
+              hint("indices count from 0 and are below ", Device::kMaxIndices));
+}
 
 Device::Device(std::string_view text) : type_(DeviceType::cpu), index_(0) {
   const size_t colon = text.find(':');

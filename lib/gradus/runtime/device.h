@@ -16,11 +16,19 @@ constexpr const char* to_string(DeviceType type) {
   return names[static_cast<int>(type)];
 }
 
+namespace detail {
+[[noreturn]] void refuse_device_index(DeviceType type, int index);
+}
+
 /// A device type and an index: "cpu", "sim:1", "cuda:0".
 class Device {
  public:
+  /// Throws E-DEVICE-ORDINAL unless 0 <= index < kMaxIndices. Whether there is such a device shows when it is
+  /// used.
   constexpr Device(DeviceType type = DeviceType::cpu, int index = 0)
-      : type_(type), index_(static_cast<int8_t>(index)) {}
+      : type_(type), index_(static_cast<int8_t>(index)) {
+    if (index < 0 || index >= kMaxIndices) detail::refuse_device_index(type, index);
+  }
   /// Parses "cpu", "cuda", "cuda:1", "sim:0" …; throws E-DEVICE-NAME for anything else. "mps" is refused with
   /// its reason.
   explicit(false) Device(std::string_view text);
@@ -32,6 +40,8 @@ class Device {
   constexpr bool is_cuda() const { return type_ == DeviceType::cuda; }
   constexpr bool is_sim() const { return type_ == DeviceType::sim; }
   friend constexpr bool operator==(Device, Device) = default;
+
+  static constexpr int kMaxIndices = 128;
 
  private:
   DeviceType type_;
