@@ -29,14 +29,6 @@ struct BinaryArgs {
   static constexpr auto operands = std::tuple{in(&BinaryArgs::a), in(&BinaryArgs::b), out(&BinaryArgs::y)};
 };
 
-/// y = f(a, b, c), broadcast to y's sizes.
-struct TernaryArgs {
-  TensorArg a, b, c, y;
-  Scalar p;
-  static constexpr auto operands =
-      std::tuple{in(&TernaryArgs::a), in(&TernaryArgs::b), in(&TernaryArgs::c), out(&TernaryArgs::y)};
-};
-
 namespace elementwise {
 
 /// The loop nest of an element-wise kernel after broadcasting and merging dimensions: sizes and the strides
@@ -164,20 +156,6 @@ template <class F, class Y, class X>
     for (int64_t i = 0; i < n; ++i) y[i * sy] = static_cast<Y>(f(a[i * sa], b[i * sb]));
   }
 }
-template <class F, class Y, class X>
-[[gnu::noinline, gnu::flatten]] void run_row(const F& f, int64_t n, Y* y, int64_t sy, const X* a, int64_t sa,
-                                             const X* b, int64_t sb, const X* c, int64_t sc) {
-  if constexpr (kIsHalf<X>) {
-    run_pieces<Y, X>(n, y, sy, {a, b, c}, {sa, sb, sc}, [&](int64_t m, auto* to, int64_t st, const auto& w) {
-      run_row(f, m, to, st, w[0], 1, w[1], 1, w[2], 1);
-    });
-  } else if (sy == 1 && sa == 1 && sb == 1 && sc == 1) {
-#pragma omp simd
-    for (int64_t i = 0; i < n; ++i) y[i] = static_cast<Y>(f(a[i], b[i], c[i]));
-  } else {
-    for (int64_t i = 0; i < n; ++i) y[i * sy] = static_cast<Y>(f(a[i * sa], b[i * sb], c[i * sc]));
-  }
-}
 
 // Elements a thread should have at least: below that, starting threads costs more than the loop.
 inline constexpr int64_t kGrain = 32768;
@@ -242,13 +220,6 @@ void run_binary(const F& f, const TensorArg& y, const TensorArg& a, const Tensor
   for_each_row<2>(y, {&a, &b}, [&](int64_t n, const int64_t* at, const int64_t* s) {
     run_row(f, n, y.data<Y>() + at[0], s[0], a.data<const X>() + at[1], s[1], b.data<const X>() + at[2],
             s[2]);
-  });
-}
-template <class Y, class X, class F>
-void run_ternary(const F& f, const TensorArg& y, const TensorArg& a, const TensorArg& b, const TensorArg& c) {
-  for_each_row<3>(y, {&a, &b, &c}, [&](int64_t n, const int64_t* at, const int64_t* s) {
-    run_row(f, n, y.data<Y>() + at[0], s[0], a.data<const X>() + at[1], s[1], b.data<const X>() + at[2], s[2],
-            c.data<const X>() + at[3], s[3]);
   });
 }
 

@@ -1,5 +1,6 @@
 #include <gradus/ops/arithmetic.h>
 #include <gradus/ops/common.h>
+#include <gradus/ops/factories.h>
 #include <gradus/ops/loss.h>
 #include <gradus/ops/reduce.h>
 #include <gradus/ops/rounding.h>
@@ -158,7 +159,7 @@ Tensor binary_cross_entropy_with_logits(const Tensor& input, const Tensor& targe
   Tensor loss;
   if (options.pos_weight.defined()) {
     // With a target of 1 the loss is softplus(-x), -log(sigmoid(x)).
-    const Tensor softplus = run(kBinaryLogits, x, x.detach() * 0 + 1, 0, Reduction::none);
+    const Tensor softplus = run(kBinaryLogits, x, ones_like(x), 0, Reduction::none);
     loss = (1 - t) * x + ((options.pos_weight - 1) * t + 1) * softplus;
   } else {
     loss = run(kBinaryLogits, x, t, 0, Reduction::none);
