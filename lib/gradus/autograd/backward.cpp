@@ -38,6 +38,7 @@ class BackwardPass {
   const Tensor& captured(size_t i) const { return captures_[i].grad; }
 
   void run() {
+    tasks_.reserve(16);  // small graphs are walked without growing it
     for (auto& [edge, grad] : roots_) discover(edge.node);
     if (!accumulate_) prune();
     for (auto& [edge, grad] : roots_) deliver(edge, std::move(grad), false);
