@@ -21,6 +21,12 @@ Error caught(const F& f) {
   return Error("none", "nothing was thrown", "", SourceLocation::current());
 }
 
+TEST(Error, what_a_terminal_would_obey_is_written_out) {
+  const std::string name("a\x1b[2J\0\x7f\tb\xc3\xa9", 11);
+  const Error e = caught([&] { GRADUS_FAIL("E-FORMAT", "'", name, "'\nnext", hint("\r")); });
+  EXPECT_STREQ(e.what(), "'a\\x1b[2J\\x00\\x7f\\x09b\xc3\xa9'\nnext\n  hint: \\x0d");
+}
+
 TEST(Error, carries_code_text_hint_and_place) {
   const int line = __LINE__ + 1;
   const Error e = caught([] { GRADUS_CHECK(1 == 2, "E-SHAPE", "op: got ", 3, hint("call f(", 4, ")")); });

@@ -32,6 +32,21 @@ void append_number(std::string& out, T value) {
   out.append(text.data(), end);
 }
 
+// Messages quote names and bytes of files; what a terminal would take for a command is written \x1b.
+std::string printable(const std::string& text) {
+  constexpr const char* kDigits = "0123456789abcdef";
+  std::string out;
+  out.reserve(text.size());
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    if ((byte < 0x20 && c != '\n') || byte == 0x7f)
+      out += {'\\', 'x', kDigits[byte >> 4], kDigits[byte & 15]};
+    else
+      out += c;
+  }
+  return out;
+}
+
 }  // namespace
 
 void append(std::string& out, std::string_view text) { out.append(text); }
@@ -43,7 +58,7 @@ void append_signed(std::string& out, int64_t value) { append_number(out, value);
 void append_unsigned(std::string& out, uint64_t value) { append_number(out, value); }
 
 void throw_error(const char* code, MessageParts parts, SourceLocation where) {
-  throw Error(code, parts.text, std::move(parts.hint), where);
+  throw Error(code, printable(parts.text), printable(parts.hint), where);
 }
 
 }  // namespace detail
