@@ -1,5 +1,6 @@
 #include <gradus/autograd/backward.h>
 #include <gradus/ops/arithmetic.h>
+#include <gradus/ops/conv.h>
 #include <gradus/ops/factories.h>
 #include <gradus/ops/pool.h>
 #include <gradus/ops/random.h>
@@ -256,6 +257,12 @@ TEST(Pool, names_what_is_wrong) {
   EXPECT_GRADUS_ERROR(avg_pool2d(x, 2, {.divisor_override = 0}), "E-ARG", "got 0");
   EXPECT_GRADUS_ERROR(avg_pool2d(zeros({1, 1, 4, 4}, kInt64), 2), "E-DTYPE", "int64");
   EXPECT_GRADUS_ERROR(adaptive_avg_pool2d(x, {-1, 2}), "E-ARG", "(-1, 2)");
+  // Twice these, or their product with the kernel, would wrap around to something small.
+  constexpr int64_t most = std::numeric_limits<int64_t>::max(), big = int64_t{1} << 62;
+  EXPECT_GRADUS_ERROR(max_pool2d(x, 2, {.padding = most}), "E-ARG", "at most half of the kernel");
+  EXPECT_GRADUS_ERROR(avg_pool2d(x, 2, {.padding = big}), "E-ARG", "at most half of the kernel");
+  EXPECT_GRADUS_ERROR(max_pool2d(x, 5, {.dilation = big}), "E-ARG", "must be at most 2147483647");
+  EXPECT_GRADUS_ERROR(conv2d(x, x, {}, {.padding = big}), "E-ARG", "must be at most 2147483647");
 }
 
 }  // namespace

@@ -204,7 +204,7 @@ Tensor as_batch(const Tensor& x, const F& f) {
 }
 
 PoolShape windowed(const char* op, Size2 kernel, Size2 stride, Size2 padding, Size2 dilation) {
-  GRADUS_CHECK(padding.h * 2 <= kernel.h && padding.w * 2 <= kernel.w && padding.h >= 0 && padding.w >= 0,
+  GRADUS_CHECK(padding.h <= kernel.h / 2 && padding.w <= kernel.w / 2 && padding.h >= 0 && padding.w >= 0,
                "E-ARG", op, ": padding ", padding,
                " should be at least 0 and at most half of the kernel size ", kernel);
   return {{{stride.h, stride.w}, {padding.h, padding.w}, {dilation.h, dilation.w}, 1},
