@@ -71,7 +71,7 @@ void validation_memory(bool record, Device device) {
   lesson::CNN model;
   model.to(device);
   model.eval();
-  const Tensor images = randn({256, 1, 28, 28}).to(device);
+  const Tensor images = randn({256, 1, 28, 28}).to(device).to(MemoryFormat::channels_last);
   AutoGradMode grad_mode(record);
   const int64_t before = memory_allocated(device);
   reset_peak_memory_stats(device);
