@@ -120,6 +120,7 @@ TEST(Generator, RefusesAStateOfAnotherLength) {
 
 TEST(Generator, ManualSeedStartsAnewAndSeedIsFresh) {
   manual_seed(3);
+  EXPECT_THROW(random_permutation(int64_t{1} << 62), Error);
   const auto first = random_permutation(10);
   EXPECT_NE(random_permutation(10), first);
   manual_seed(3);

@@ -159,6 +159,13 @@ TEST(DataLoaderWorkers, a_batch_outlives_the_epoch) {
   EXPECT_EQ(values_of(kept[2].data), (std::vector<int64_t>{2}));
 }
 
+TEST(DataLoaderWorkers, a_timeout_beyond_the_clock_waits) {
+  DataLoader loader(Slow(2, milliseconds(20)), {.num_workers = 1, .timeout = 1e300});
+  int64_t batches = 0;
+  for (auto& batch : loader) batches += batch.data.size(0);
+  EXPECT_EQ(batches, 2);
+}
+
 TEST(DataLoaderWorkers, a_batch_that_does_not_come_in_time_is_an_error) {
   DataLoader loader(Slow(4, milliseconds(300)), {.num_workers = 1, .timeout = 0.02});
   const auto start = std::chrono::steady_clock::now();

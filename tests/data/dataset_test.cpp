@@ -3,6 +3,7 @@
 #include <gradus/data/sampler.h>
 
 #include <cmath>
+#include <limits>
 #include <set>
 
 #include "data/samples.h"
@@ -88,6 +89,7 @@ TEST(Subset, picks_samples_of_the_whole) {
   EXPECT_EQ(values_of(batch(subset, {1, 0}).target), (std::vector<int64_t>{20, 40}));
   EXPECT_GRADUS_ERROR(subset.get(2), "E-INDEX", "Subset: index 2 is out of range for 2 samples");
   EXPECT_GRADUS_ERROR(Subset(rows(5), {5}), "E-INDEX", "Subset: index 5 is out of range for 5 samples");
+  EXPECT_GRADUS_ERROR(Subset(nullptr, {}), "E-ARG", "Subset: the dataset is null");
 }
 
 TEST(RandomSplit, parts_do_not_overlap_and_depend_on_the_seed) {
@@ -102,6 +104,9 @@ TEST(RandomSplit, parts_do_not_overlap_and_depend_on_the_seed) {
   EXPECT_NE(random_split(rows(10), {7, 3}, 2)[0]->indices(), parts[0]->indices());
   EXPECT_GRADUS_ERROR(random_split(rows(10), {7, 2}), "E-ARG", "add up to 9, but the dataset has 10");
   EXPECT_GRADUS_ERROR(random_split(rows(10), {11, -1}), "E-ARG", "must not be negative, got -1");
+  constexpr int64_t most = std::numeric_limits<int64_t>::max();  // twice this and 12 wrap around to 10
+  EXPECT_GRADUS_ERROR(random_split(rows(10), {most, most, 12}), "E-ARG", "more than 64 bits hold");
+  EXPECT_GRADUS_ERROR(random_split(nullptr, {}), "E-ARG", "random_split: the dataset is null");
 }
 
 TEST(Sampler, orders_depend_on_seed_and_epoch_alone) {
@@ -139,6 +144,8 @@ TEST(Sampler, batches) {
   EXPECT_EQ(BatchSampler(sampler, 2, false).size(), 3);
   EXPECT_EQ(BatchSampler(sampler, 2, true).batches(0, 0), (Batches{{0, 1}, {2, 3}}));
   EXPECT_EQ(BatchSampler(sampler, 2, true).size(), 2);
+  EXPECT_GRADUS_ERROR(BatchSampler(nullptr, 1, true), "E-ARG", "BatchSampler: the sampler is null");
+  EXPECT_GRADUS_ERROR(SequentialSampler(-5), "E-ARG", "must not be negative, got -5");
   EXPECT_GRADUS_ERROR(BatchSampler(sampler, 0, true), "E-ARG", "batch_size must be at least 1, got 0");
 }
 

@@ -181,5 +181,11 @@ TEST(Sequential, runs_in_order_and_can_be_indexed) {
   EXPECT_GRADUS_ERROR(list(x), "E-NOT-IMPLEMENTED", "ModuleList: forward() is not defined");
 }
 
+TEST(Sequential, an_index_out_of_range_is_refused) {
+  Sequential model(Identity{});
+  EXPECT_GRADUS_ERROR((*model)[1], "E-INDEX", "index 1 is out of range for 1 modules");
+  EXPECT_GRADUS_ERROR((*ModuleList())[0], "E-INDEX", "index 0 is out of range for 0 modules");
+}
+
 }  // namespace
 }  // namespace gradus::nn

@@ -271,6 +271,10 @@ TEST(Optimizers, MOD_01_empty_lists_and_other_mistakes_are_refused) {
   EXPECT_GRADUS_ERROR(Adam({p}, {.weight_decay = -1}), "E-ARG", "invalid weight_decay value: -1");
   SGD sgd({p});
   EXPECT_GRADUS_ERROR(sgd.set_lr(-1), "E-ARG", "invalid learning rate: -1");
+  EXPECT_GRADUS_ERROR(sgd.set_lr(1, 7), "E-INDEX", "SGD: group 7 is out of range for 1 parameter groups");
+  EXPECT_GRADUS_ERROR(sgd.lr(7), "E-INDEX", "group 7");
+  EXPECT_GRADUS_ERROR(sgd.params(7), "E-INDEX", "group 7");
+  EXPECT_GRADUS_ERROR(Adam({p, Tensor()}), "E-UNDEFINED", "Adam: parameter 1 is an undefined tensor");
 }
 
 }  // namespace

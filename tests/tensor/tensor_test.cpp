@@ -223,6 +223,17 @@ TEST(Detach, shares_data_and_has_no_history) {
   EXPECT_TRUE(x.detach().is_alias_of(x));
 }
 
+TEST(FromBlob, an_address_that_is_null_is_refused) {
+  EXPECT_EQ(code_of([] { from_blob(nullptr, {2}, kFloat32); }), "E-ARG");
+  EXPECT_EQ(from_blob(nullptr, {0}, kFloat32).numel(), 0);
+}
+
+TEST(EmptyStrided, strides_must_fill_the_shape) {
+  EXPECT_EQ(empty_strided({2, 3}, {1, 2}, kFloat32, {}).strides(), (Shape{1, 2}));
+  for (const Shape& strides : {Shape{100, 1}, Shape{-3, 1}, Shape{0, 1}, Shape{1}})
+    EXPECT_EQ(code_of([&] { empty_strided({2, 3}, strides, kFloat32, {}); }), "E-STRIDE");
+}
+
 TEST(FromBlob, uses_the_callers_memory_and_gives_it_back_with_the_last_view) {
   float numbers[] = {1, 2, 3, 4};
   int freed = 0;

@@ -1,5 +1,6 @@
 #include <gradus/base/error.h>
 #include <gradus/base/random.h>
+#include <gradus/base/shape.h>
 
 #include <numeric>
 #include <random>
@@ -69,6 +70,7 @@ void manual_seed(uint64_t seed) { default_generator().manual_seed(seed); }
 
 std::vector<int64_t> random_permutation(int64_t n, Generator& generator) {
   GRADUS_CHECK(n >= 0, "E-ARG", "random_permutation: n must not be negative, got ", n);
+  checked_bytes({n}, sizeof(int64_t), "random_permutation");
   const PhiloxStream stream = generator.reserve();
   std::vector<int64_t> order(static_cast<size_t>(n));
   std::iota(order.begin(), order.end(), int64_t{0});

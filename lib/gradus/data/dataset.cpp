@@ -3,6 +3,7 @@
 #include <gradus/tensor/views.h>
 
 #include <cstring>
+#include <limits>
 #include <numeric>
 
 namespace gradus {
@@ -100,6 +101,7 @@ Example TensorDataset::get_batch(const BatchRequest& request) const {
 
 Subset::Subset(std::shared_ptr<const Dataset> dataset, std::vector<int64_t> indices)
     : dataset_(std::move(dataset)), indices_(std::move(indices)) {
+  GRADUS_CHECK(dataset_, "E-ARG", "Subset: the dataset is null");
   for (int64_t index : indices_) check_index(index, dataset_->size(), "Subset");
 }
 
@@ -121,9 +123,13 @@ Example Subset::get_batch(const BatchRequest& request) const {
 
 std::vector<std::shared_ptr<Subset>> random_split(std::shared_ptr<const Dataset> dataset,
                                                   const std::vector<int64_t>& lengths, uint64_t seed) {
+  GRADUS_CHECK(dataset, "E-ARG", "random_split: the dataset is null");
   int64_t sum = 0;
   for (int64_t length : lengths) {
     GRADUS_CHECK(length >= 0, "E-ARG", "random_split: a length must not be negative, got ", length);
+    GRADUS_CHECK(length <= std::numeric_limits<int64_t>::max() - sum, "E-ARG",
+                 "random_split: the lengths add up to more than 64 bits hold, but the dataset has ",
+                 dataset->size(), " samples");
     sum += length;
   }
   GRADUS_CHECK(sum == dataset->size(), "E-ARG", "random_split: the lengths add up to ", sum,

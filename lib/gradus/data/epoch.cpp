@@ -1,5 +1,6 @@
 #include <gradus/data/epoch.h>
 
+#include <algorithm>
 #include <chrono>
 #include <numeric>
 
@@ -87,9 +88,11 @@ Epoch::Outcome Epoch::pop(int worker) {
   Queue& queue = *queues_[static_cast<size_t>(worker)];
   std::unique_lock lock(mutex_);
   const auto is_filled = [&] { return !queue.outcomes.empty(); };
+  const std::chrono::duration<double> patience(
+      std::min(timeout_, 1e8));  // 3 years; the clock's count must hold it
   if (timeout_ == 0) {
     queue.filled.wait(lock, is_filled);
-  } else if (!queue.filled.wait_for(lock, std::chrono::duration<double>(timeout_), is_filled)) {
+  } else if (!queue.filled.wait_for(lock, patience, is_filled)) {
     lock.unlock();
     request_stop();
     GRADUS_FAIL("E-TIMEOUT", "DataLoader: worker ", worker, " made no batch within ", timeout_, " s",

@@ -18,6 +18,10 @@ std::vector<int64_t> shuffled(int64_t n, uint64_t seed, int64_t epoch) {
 
 }  // namespace
 
+SequentialSampler::SequentialSampler(int64_t n) : n_(n) {
+  GRADUS_CHECK(n >= 0, "E-ARG", "SequentialSampler: the size must not be negative, got ", n);
+}
+
 std::vector<int64_t> SequentialSampler::order(uint64_t, int64_t) const {
   std::vector<int64_t> indices(static_cast<size_t>(n_));
   std::iota(indices.begin(), indices.end(), int64_t{0});
@@ -54,6 +58,7 @@ std::vector<int64_t> RandomSampler::order(uint64_t seed, int64_t epoch) const {
 
 BatchSampler::BatchSampler(std::shared_ptr<const Sampler> sampler, int64_t batch_size, bool drop_last)
     : sampler_(std::move(sampler)), batch_size_(batch_size), drop_last_(drop_last) {
+  GRADUS_CHECK(sampler_, "E-ARG", "BatchSampler: the sampler is null");
   GRADUS_CHECK(batch_size >= 1, "E-ARG", "DataLoader: batch_size must be at least 1, got ", batch_size);
 }
 

@@ -18,7 +18,7 @@ class Sampler {
 /// 0, 1, … n - 1.
 class SequentialSampler : public Sampler {
  public:
-  explicit SequentialSampler(int64_t n) : n_(n) {}
+  explicit SequentialSampler(int64_t n);
   int64_t size() const override { return n_; }
   std::vector<int64_t> order(uint64_t seed, int64_t epoch) const override;
 

@@ -207,6 +207,7 @@ Tensor Compose::operator()(const Tensor& batch, const BatchRequest& request) con
 
 TransformedDataset::TransformedDataset(std::shared_ptr<const Dataset> dataset, Transform transform)
     : dataset_(std::move(dataset)), transform_(std::move(transform)) {
+  GRADUS_CHECK(dataset_, "E-ARG", "TransformedDataset: the dataset is null");
   GRADUS_CHECK(transform_, "E-ARG", "TransformedDataset: the transform is empty");
 }
 

@@ -2,6 +2,12 @@
 
 namespace gradus::nn {
 
+Module& detail::module_at(const std::vector<std::shared_ptr<Module>>& modules, size_t i) {
+  GRADUS_CHECK(i < modules.size(), "E-INDEX", "Module: index ", i, " is out of range for ", modules.size(),
+               " modules");
+  return *modules[i];
+}
+
 Tensor SequentialImpl::forward(const Tensor& input) {
   Tensor x = input;
   for (const auto& module : modules_) x = (*module)(x);

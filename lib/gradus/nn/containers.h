@@ -4,6 +4,11 @@
 
 namespace gradus::nn {
 
+namespace detail {
+/// Throws E-INDEX.
+Module& module_at(const std::vector<std::shared_ptr<Module>>& modules, size_t i);
+}  // namespace detail
+
 /// Runs its modules one after the other; they are named 0, 1, …
 class SequentialImpl : public Module {
  public:
@@ -19,7 +24,7 @@ class SequentialImpl : public Module {
     append(as_module(module));
   }
   size_t size() const { return modules_.size(); }
-  Module& operator[](size_t i) const { return *modules_.at(i); }
+  Module& operator[](size_t i) const { return detail::module_at(modules_, i); }
 
  private:
   void append(std::shared_ptr<Module> module);
@@ -44,7 +49,7 @@ class ModuleListImpl : public Module {
     append(as_module(module));
   }
   size_t size() const { return modules_.size(); }
-  Module& operator[](size_t i) const { return *modules_.at(i); }
+  Module& operator[](size_t i) const { return detail::module_at(modules_, i); }
   auto begin() const { return modules_.begin(); }
   auto end() const { return modules_.end(); }
 

@@ -15,7 +15,9 @@ Optimizer::Optimizer(const char* name, std::vector<std::vector<Tensor>> groups, 
         hint("are the model's layers registered? A std::vector of layers is not; use nn::ModuleList"));
     GRADUS_CHECK(lrs[g] >= 0, "E-ARG", name, ": invalid learning rate: ", lrs[g]);
     for (const Tensor& p : groups[g]) {
-      GRADUS_CHECK(p.defined() && p.is_leaf(), "E-ARG", name, ": can't optimize a non-leaf Tensor",
+      GRADUS_CHECK(p.defined(), "E-UNDEFINED", name, ": parameter ", count_ + (&p - groups[g].data()),
+                   " is an undefined tensor");
+      GRADUS_CHECK(p.is_leaf(), "E-ARG", name, ": can't optimize a non-leaf Tensor",
                    hint("pass the model's parameters, not results computed from them"));
       GRADUS_CHECK(seen.insert(p.impl()).second, "E-ARG", name, ": some parameters appear more than once");
     }
@@ -41,9 +43,15 @@ void Optimizer::zero_grad(bool set_to_none) {
     }
 }
 
+size_t Optimizer::checked(size_t group) const {
+  GRADUS_CHECK(group < groups_.size(), "E-INDEX", name_, ": group ", group, " is out of range for ",
+               groups_.size(), " parameter groups");
+  return group;
+}
+
 void Optimizer::set_lr(double lr, size_t group) {
   GRADUS_CHECK(lr >= 0, "E-ARG", name_, ": invalid learning rate: ", lr);
-  groups_.at(group).lr = lr;
+  groups_[checked(group)].lr = lr;
   if (groups_[group].lr_tensor.defined()) groups_[group].lr_tensor.fill_(lr);
 }
 

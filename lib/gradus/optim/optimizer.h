@@ -23,8 +23,8 @@ class Optimizer {
   void zero_grad(bool set_to_none = true);
 
   size_t group_count() const { return groups_.size(); }
-  const std::vector<Tensor>& params(size_t group) const { return groups_.at(group).params; }
-  double lr(size_t group = 0) const { return groups_.at(group).lr; }
+  const std::vector<Tensor>& params(size_t group) const { return groups_[checked(group)].params; }
+  double lr(size_t group = 0) const { return groups_[checked(group)].lr; }
   void set_lr(double lr, size_t group = 0);
 
   /// Learning rates and each parameter's state by place: "group.0.lr", "state.0.exp_avg" …
@@ -50,6 +50,7 @@ class Optimizer {
   virtual std::vector<std::pair<const char*, Tensor*>> state_of(size_t index) = 0;
 
  private:
+  size_t checked(size_t group) const;
   Tensor& param(size_t index);
   const char* name_;
   std::vector<Group> groups_;

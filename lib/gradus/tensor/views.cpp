@@ -24,6 +24,26 @@ bool has_strides(const Shape& sizes, const Shape& strides, const Shape& wanted) 
   return true;
 }
 
+// In any order, and without overlap.
+static bool fill_without_gaps(const Shape& sizes, const Shape& strides) {
+  std::array<int, kMaxDims>
+      order;  // the dimensions by stride (std::sort on 8 elements: g++ 12 warns wrongly)
+  int n = 0;
+  for (int i = 0; i < sizes.size(); ++i) {
+    if (sizes[i] == 0) return true;
+    if (sizes[i] == 1) continue;
+    int at = n++;
+    for (; at > 0 && strides[order[at - 1]] > strides[i]; --at) order[at] = order[at - 1];
+    order[at] = i;
+  }
+  int64_t step = 1;
+  for (int i = 0; i < n; ++i) {
+    if (strides[order[i]] != step) return false;
+    step *= sizes[order[i]];
+  }
+  return true;
+}
+
 static Tensor make_tensor(Intrusive<Storage> storage, const Shape& sizes, const Shape& strides,
                           int64_t offset, DType dtype, bool contiguous) {
   Intrusive<TensorImpl> impl(new TensorImpl);
@@ -66,6 +86,9 @@ Tensor empty(const Shape& sizes, const TensorOptions& options) {
 
 Tensor empty_strided(const Shape& sizes, const Shape& strides, DType dtype, Device device) {
   const int64_t bytes = checked_bytes(sizes, element_size(dtype), "empty");
+  GRADUS_CHECK(strides.size() == sizes.size() && detail::fill_without_gaps(sizes, strides), "E-STRIDE",
+               "empty_strided: strides ", strides, " do not fill the shape ", sizes,
+               " without gaps or overlap");
   return detail::make_tensor(Intrusive<Storage>(new Storage(static_cast<size_t>(bytes), device)), sizes,
                              strides, 0, dtype,
                              detail::has_strides(sizes, strides, contiguous_strides(sizes)));
@@ -80,6 +103,7 @@ Tensor empty_like(const Tensor& like) { return empty_like(like, like.dtype()); }
 
 Tensor from_blob(void* data, const Shape& sizes, DType dtype, std::function<void(void*)> deleter) {
   const int64_t bytes = checked_bytes(sizes, element_size(dtype), "from_blob");
+  GRADUS_CHECK(data || bytes == 0, "E-ARG", "from_blob: the address is null, for ", bytes, " bytes");
   return detail::make_tensor(
       Intrusive<Storage>(new Storage(data, static_cast<size_t>(bytes), Device(), std::move(deleter))), sizes,
       contiguous_strides(sizes), 0, dtype, true);
@@ -90,25 +114,7 @@ bool Tensor::is_contiguous(MemoryFormat format) const {
   return dim() == 4 && detail::has_strides(sizes(), strides(), channels_last_strides(sizes()));
 }
 
-bool Tensor::is_dense() const {
-  if (self().contiguous) return true;
-  std::array<int, kMaxDims>
-      order;  // the dimensions by stride (std::sort on 8 elements: g++ 12 warns wrongly)
-  int n = 0;
-  for (int i = 0; i < dim(); ++i) {
-    if (sizes()[i] == 0) return true;
-    if (sizes()[i] == 1) continue;
-    int at = n++;
-    for (; at > 0 && strides()[order[at - 1]] > strides()[i]; --at) order[at] = order[at - 1];
-    order[at] = i;
-  }
-  int64_t step = 1;
-  for (int i = 0; i < n; ++i) {
-    if (strides()[order[i]] != step) return false;
-    step *= sizes()[order[i]];
-  }
-  return true;
-}
+bool Tensor::is_dense() const { return self().contiguous || detail::fill_without_gaps(sizes(), strides()); }
 
 // Where C = 1 or H = W = 1 both orders are the same memory, and the strides tell which one was asked for.
 MemoryFormat Tensor::suggest_memory_format() const {
