@@ -114,6 +114,7 @@ void train(const Options& o) {
   optim::Adam optimizer(model.parameters(), {.lr = 1e-3});
   const int64_t done = o.resume.empty() ? 0 : load(o.resume, model, optimizer);
   if (done > 0) std::printf("resumed after epoch %ld of %d\n", done, o.epochs);
+  if (done >= o.epochs) std::printf("nothing is left to do: --epochs counts from the first run's start\n");
   lesson::Curve curve(o.curve, done);
   lesson::Usage usage;
   for (int64_t epoch = done + 1; epoch <= o.epochs; ++epoch) {

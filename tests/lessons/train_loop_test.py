@@ -116,6 +116,12 @@ class TrainLoop(unittest.TestCase):
         self.assertEqual(curve.read_text(), whole_curve)
         self.assertEqual(len(whole_curve.splitlines()), 3)
 
+    def test_resume_of_a_finished_run(self):
+        output = self.run_well("--epochs", "1", "--resume", self.checkpoint, "--checkpoint", self.checkpoint)
+        self.assertIn("nothing is left to do", output)
+        self.assertEqual(epoch_lines(output), [])
+        self.assert_untouched()
+
     def test_another_seed_gives_other_numbers(self):
         self.assertEqual(epoch_lines(self.run_well("--epochs", "1")), epoch_lines(self.first.stdout))
         self.assertNotEqual(epoch_lines(self.run_well("--epochs", "1", "--seed", "1")), epoch_lines(self.first.stdout))
