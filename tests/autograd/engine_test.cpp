@@ -170,6 +170,36 @@ TEST_F(Engine, a_hook_must_keep_the_shape) {
                "hook: it returned a gradient of shape [7] for one of shape [1]\n  hint: they must be equal");
 }
 
+TEST_F(Engine, a_hook_must_keep_the_dtype) {
+  Tensor x = leaf({1});
+  Tensor y = tanh(x);
+  y.register_hook([](const Tensor& g) { return g.to(kFloat64); });
+  const Error e = error_of([&] { y.backward(); });
+  EXPECT_EQ(e.code(), "E-GRAD");
+  EXPECT_STREQ(e.what(),
+               "hook: it returned a gradient of float64 on cpu for one of float32 on cpu\n"
+               "  hint: they must be equal");
+}
+
+TEST_F(Engine, a_given_gradient_of_another_dtype_is_converted) {
+  Tensor x = leaf({1, -2});
+  relu(x).backward(tensor({3., 4.}, {.dtype = kFloat64}));
+  EXPECT_EQ(x.grad().dtype(), kFloat32);
+  EXPECT_EQ(x.grad().to_vector<double>(), (Doubles{3, 0}));
+}
+
+TEST_F(Engine, a_leaf_runs_as_soon_as_its_gradient_is_complete) {
+  Tensor first = leaf({1}), last = leaf({2});
+  std::string order;
+  Tensor hidden = first * 2;
+  hidden.register_hook([&](const Tensor&) { return order += "hidden ", Tensor(); });
+  last.register_post_accumulate_grad_hook([&](const Tensor&) { order += "last "; });
+  first.register_post_accumulate_grad_hook([&](const Tensor&) { order += "first "; });
+  (hidden * last + last).backward();
+  EXPECT_EQ(order, "last hidden first ");
+  EXPECT_EQ(last.grad().to_vector<double>(), Doubles{3});
+}
+
 TEST_F(Engine, retain_grad_keeps_the_gradient_of_a_result) {
   Tensor x = leaf({2});
   Tensor y = x * 3, z = y * y;

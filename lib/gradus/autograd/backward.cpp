@@ -12,8 +12,8 @@ namespace gradus {
 //   discover  depth first from the roots: every node gets a slot, and the number of gradients it will receive
 //   prune     grad(): nodes that lead to no wanted input are left out
 //   run       a ready node (all its gradients arrived) of the highest sequence number first, so that
-//   gradients are
-//             summed in one order whatever the graph's shape, and results repeat bit for bit
+//             gradients are summed in one order whatever the graph's shape, and results repeat bit for bit;
+//             a leaf before all others, so that its hooks (DDP's) work while the pass goes on
 // A node's slot is kept in the node while the pass runs. A pass inside a pass (a hook or a checkpoint that
 // calls backward) may meet the same leaves, so each pass puts back what it found. Passes of several threads
 // take turns.
@@ -157,7 +157,7 @@ class BackwardPass {
   }
 
   TensorList apply(Node& node, const TensorList& grads) {
-    if (!accumulate_ && node.sequence_ == 0) return {};  // grad() leaves every .grad alone
+    if (!accumulate_ && dynamic_cast<AccumulateGrad*>(&node)) return {};  // grad() leaves every .grad alone
     GRADUS_CHECK(
         !create_graph_ || node.differentiable(), "E-DOUBLE-BACKWARD", node.name(),
         ": the second derivative is not implemented",
@@ -216,7 +216,9 @@ Tensor root_gradient(const Tensor& output, const Tensor& given) {
   }
   GRADUS_CHECK(given.sizes() == output.sizes(), "E-GRAD", "backward: the output has shape ", output.sizes(),
                ", its gradient ", given.sizes(), hint("they must be equal"));
-  return given;
+  GRADUS_CHECK(given.device() == output.device(), "E-DEVICE-MISMATCH", "backward: the output is on ",
+               output.device(), ", its gradient on ", given.device(), hint("move it with .to(device)"));
+  return given.to(output.dtype());
 }
 
 }  // namespace

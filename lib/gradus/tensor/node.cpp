@@ -35,7 +35,7 @@ Tensor SavedTensor::unpack(const Node* node) const {
 }
 
 Node::Node() : sequence_(next_sequence++) { live.fetch_add(1, std::memory_order_relaxed); }
-Node::Node(Leaf) : sequence_(0) { live.fetch_add(1, std::memory_order_relaxed); }
+Node::Node(Leaf) : sequence_(~uint64_t{0}) { live.fetch_add(1, std::memory_order_relaxed); }
 Node::~Node() { live.fetch_sub(1, std::memory_order_relaxed); }
 int64_t Node::live_count() { return live.load(std::memory_order_relaxed); }
 
@@ -78,6 +78,10 @@ void Node::run_hooks(TensorList& grads) const {
     GRADUS_CHECK(replaced.sizes() == grads[output].sizes(), "E-GRAD",
                  "hook: it returned a gradient of shape ", replaced.sizes(), " for one of shape ",
                  grads[output].sizes(), hint("they must be equal"));
+    GRADUS_CHECK(replaced.dtype() == grads[output].dtype() && replaced.device() == grads[output].device(),
+                 "E-GRAD", "hook: it returned a gradient of ", to_string(replaced.dtype()), " on ",
+                 replaced.device(), " for one of ", to_string(grads[output].dtype()), " on ",
+                 grads[output].device(), hint("they must be equal"));
     grads[output] = std::move(replaced);
   }
 }

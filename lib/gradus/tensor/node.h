@@ -77,7 +77,7 @@ class Node : public RefCounted {
 
  protected:
   struct Leaf {};
-  explicit Node(Leaf);  // of a leaf: ranks after every recorded operation
+  explicit Node(Leaf);  // of a leaf: runs as soon as its gradient is complete
 
  private:
   friend void release(Node* node);
