@@ -144,6 +144,19 @@ TEST(Conv2d, the_products_by_themselves) {
   EXPECT_EQ(values_of(conv2d_weight(x, w.sizes(), g, options)).values, values_of(grads[1]).values);
 }
 
+TEST(Conv2d, the_products_refuse_sizes_of_no_convolution) {
+  const Tensor x = zeros({1, 1, 4, 4}), w = zeros({1, 1, 3, 3}), g = zeros({1, 1, 2, 2});
+  EXPECT_EQ(::gradus::testing::error_of([&] {
+              conv2d_input({1, 1, 400, 4}, w, g);
+            }),
+            "E-SHAPE: conv2d_input: expected grad_output of shape [1, 1, 398, 2] for an input of shape "
+            "[1, 1, 400, 4] and a weight of shape [1, 1, 3, 3], got [1, 1, 2, 2]");
+  EXPECT_GRADUS_ERROR(conv2d_input({1, 3, 4, 4}, w, g), "E-SHAPE", "conv2d_input: expected input of shape");
+  EXPECT_GRADUS_ERROR(conv2d_weight(x, {1, 1, 9, 9}, g), "E-SHAPE", "conv2d_weight: kernel of size 9");
+  EXPECT_GRADUS_ERROR(conv2d_weight(x, {1, 1, 3, 3}, g.to(kFloat64)), "E-DTYPE",
+                      "conv2d_weight: input is float32, grad_output float64");
+}
+
 TEST(Conv2d, NUM_21_an_empty_batch_has_zero_gradients) {
   Tensor w = ones({3, 3, 3, 3}).requires_grad_(), b = ones({3}).requires_grad_();
   const Tensor y = conv2d(zeros({0, 3, 3, 3}), w, b);

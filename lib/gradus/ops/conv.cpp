@@ -3,11 +3,15 @@
 #include <gradus/ops/common.h>
 #include <gradus/ops/conv.h>
 #include <gradus/ops/factories.h>
+#include <gradus/ops/image.h>
 #include <gradus/ops/reduce.h>
 #include <gradus/ops/view.h>
 
 namespace gradus {
 namespace {
+
+using ops::dense_image;
+using ops::empty_image;
 
 constexpr auto kConv = KernelTable<ConvArgs>("conv2d").host(kFloatingTypes, &conv_cpu);
 constexpr auto kGradInput =
@@ -19,20 +23,20 @@ Window window_of(const Conv2dOptions& o) {
   return {{o.stride.h, o.stride.w}, {o.padding.h, o.padding.w}, {o.dilation.h, o.dilation.w}, o.groups};
 }
 
-// Dense, in one of the two orders that the kernels know.
-Tensor dense(const Tensor& t) {
-  return t.is_contiguous() || t.is_contiguous(MemoryFormat::channels_last) ? t : t.contiguous();
-}
-// In the memory format of `like`, so that all activations of one kernel agree.
-Tensor formatted(const Tensor& t, MemoryFormat format) { return t.contiguous(format); }
-
-Tensor empty_in(const Shape& sizes, MemoryFormat format, const Tensor& like) {
-  return empty(sizes, TensorOptions{.dtype = like.dtype(), .device = like.device(), .memory_format = format});
+Shape output_sizes(const char* op, const Shape& x, const Shape& w, const Conv2dOptions& o) {
+  return {x[0], w[0], ops::window_count(op, x[2], w[2], o.stride.h, o.padding.h, o.dilation.h),
+          ops::window_count(op, x[3], w[3], o.stride.w, o.padding.w, o.dilation.w)};
 }
 
-Shape output_sizes(const Shape& x, const Shape& w, const Conv2dOptions& o) {
-  return {x[0], w[0], ops::window_count("conv2d", x[2], w[2], o.stride.h, o.padding.h, o.dilation.h),
-          ops::window_count("conv2d", x[3], w[3], o.stride.w, o.padding.w, o.dilation.w)};
+void check_sizes(const char* op, const Shape& x, const Shape& w, const Conv2dOptions& o) {
+  GRADUS_CHECK(x.size() == 4 && w.size() == 4, "E-SHAPE", op,
+               ": expected a 4-D input (N, C, H, W) and a 4-D weight, got ", x, " and ", w,
+               hint("add missing dimensions with unsqueeze()"));
+  GRADUS_CHECK(o.groups >= 1 && w[0] % o.groups == 0, "E-ARG", op, ": ", w[0],
+               " output channels do not divide into ", o.groups, " groups");
+  GRADUS_CHECK(x[1] == w[1] * o.groups, "E-SHAPE", op, ": expected input of shape ", x, " to have ",
+               w[1] * o.groups, " channels for a weight of shape ", w, " and ", o.groups, " groups, but got ",
+               x[1], " channels");
 }
 
 void check(const Tensor& x, const Tensor& w, const Tensor& bias, const Conv2dOptions& o) {
@@ -41,16 +45,22 @@ void check(const Tensor& x, const Tensor& w, const Tensor& bias, const Conv2dOpt
                "conv2d: expected input, weight and bias to have the same dtype, but got ",
                to_string(x.dtype()), " and ", to_string(w.dtype()),
                hint("convert the input with .to(weight.dtype())"));
-  GRADUS_CHECK(x.dim() == 4 && w.dim() == 4, "E-SHAPE",
-               "conv2d: expected a 4-D input (N, C, H, W) and a 4-D weight, got ", x.sizes(), " and ",
-               w.sizes(), hint("add missing dimensions with unsqueeze()"));
-  GRADUS_CHECK(o.groups >= 1 && w.size(0) % o.groups == 0, "E-ARG", "conv2d: ", w.size(0),
-               " output channels do not divide into ", o.groups, " groups");
-  GRADUS_CHECK(x.size(1) == w.size(1) * o.groups, "E-SHAPE", "conv2d: expected input of shape ", x.sizes(),
-               " to have ", w.size(1) * o.groups, " channels for a weight of shape ", w.sizes(), " and ",
-               o.groups, " groups, but got ", x.size(1), " channels");
+  check_sizes("conv2d", x.sizes(), w.sizes(), o);
   GRADUS_CHECK(!bias.defined() || (bias.dim() == 1 && bias.size(0) == w.size(0)), "E-SHAPE",
                "conv2d: expected a bias of shape [", w.size(0), "], got ", bias.sizes());
+}
+
+// Of the gradients: t is the operand that is not differentiated by.
+void check_gradient(const char* op, const Shape& x, const Shape& w, ops::NamedTensor t, const Tensor& g,
+                    const Conv2dOptions& o) {
+  ops::check_same_device(op, {t, {"grad_output", g}});
+  GRADUS_CHECK(t.tensor.dtype() == g.dtype(), "E-DTYPE", op, ": ", t.name, " is ",
+               to_string(t.tensor.dtype()), ", grad_output ", to_string(g.dtype()),
+               hint("convert one with .to(dtype)"));
+  check_sizes(op, x, w, o);
+  const Shape expected = output_sizes(op, x, w, o);
+  GRADUS_CHECK(g.sizes() == expected, "E-SHAPE", op, ": expected grad_output of shape ", expected,
+               " for an input of shape ", x, " and a weight of shape ", w, ", got ", g.sizes());
 }
 
 std::pair<Tensor, Tensor> grad_weight_and_bias(const Tensor& x, const Shape& w_sizes, const Tensor& g,
@@ -107,7 +117,7 @@ struct ConvWeightBackward : Node {  // of gw(x, g) and gbias(g)
 
 std::pair<Tensor, Tensor> grad_weight_and_bias(const Tensor& x, const Shape& w_sizes, const Tensor& g,
                                                const Conv2dOptions& o, bool want_bias) {
-  const Tensor input = dense(x);
+  const Tensor input = dense_image(x);
   const MemoryFormat format = input.suggest_memory_format();
   Tensor grads[2] = {empty(w_sizes, x.dtype(), x.device())};
   if (want_bias) grads[1] = empty({w_sizes[0]}, x.dtype(), x.device());
@@ -116,7 +126,7 @@ std::pair<Tensor, Tensor> grad_weight_and_bias(const Tensor& x, const Shape& w_s
       if (t.defined()) t.zero_();
   } else {
     launch(kGradWeight, x.dtype(), ops::stream_of(x),
-           ConvGradWeightArgs{formatted(g, format).arg(), input.arg(), grads[0].arg(),
+           ConvGradWeightArgs{g.contiguous(format).arg(), input.arg(), grads[0].arg(),
                               want_bias ? grads[1].arg() : TensorArg{}, window_of(o)});
   }
   if (wants_grad(x, g)) {
@@ -130,8 +140,8 @@ std::pair<Tensor, Tensor> grad_weight_and_bias(const Tensor& x, const Shape& w_s
 
 Tensor conv2d(const Tensor& input, const Tensor& weight, const Tensor& bias, const Conv2dOptions& options) {
   check(input, weight, bias, options);
-  const Tensor x = dense(input), w = weight.contiguous(), b = bias.defined() ? bias.contiguous() : bias;
-  Tensor y = empty_in(output_sizes(x.sizes(), w.sizes(), options), x.suggest_memory_format(), x);
+  const Tensor x = dense_image(input), w = weight.contiguous(), b = bias.defined() ? bias.contiguous() : bias;
+  Tensor y = empty_image(output_sizes("conv2d", x.sizes(), w.sizes(), options), x, x.dtype());
   if (y.numel() > 0) {
     launch(kConv, x.dtype(), ops::stream_of(x),
            ConvArgs{x.arg(), w.arg(), b.defined() ? b.arg() : TensorArg{}, y.arg(), window_of(options)});
@@ -146,8 +156,9 @@ Tensor conv2d(const Tensor& input, const Tensor& weight, const Tensor& bias, con
 
 Tensor conv2d_input(const Shape& input_sizes, const Tensor& weight, const Tensor& grad_output,
                     const Conv2dOptions& options) {
-  const Tensor g = dense(grad_output), w = weight.contiguous();
-  Tensor gx = empty_in(input_sizes, g.suggest_memory_format(), g);
+  check_gradient("conv2d_input", input_sizes, weight.sizes(), {"weight", weight}, grad_output, options);
+  const Tensor g = dense_image(grad_output), w = weight.contiguous();
+  Tensor gx = empty_image(input_sizes, g, g.dtype());
   if (g.numel() == 0 || gx.numel() == 0) {
     gx.zero_();
   } else {
@@ -163,6 +174,7 @@ Tensor conv2d_input(const Shape& input_sizes, const Tensor& weight, const Tensor
 
 Tensor conv2d_weight(const Tensor& input, const Shape& weight_sizes, const Tensor& grad_output,
                      const Conv2dOptions& options) {
+  check_gradient("conv2d_weight", input.sizes(), weight_sizes, {"input", input}, grad_output, options);
   return grad_weight_and_bias(input, weight_sizes, grad_output, options, false).first;
 }
 

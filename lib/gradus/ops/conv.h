@@ -18,7 +18,8 @@ struct Conv2dOptions {
 Tensor conv2d(const Tensor& input, const Tensor& weight, const Tensor& bias = {},
               const Conv2dOptions& options = {});
 
-/// The gradient of conv2d's input, given that of its output: torch.nn.grad.conv2d_input.
+/// The gradient of conv2d's input, given that of its output: torch.nn.grad.conv2d_input. Sizes that do not
+/// belong to one convolution throw E-SHAPE, here and in conv2d_weight().
 Tensor conv2d_input(const Shape& input_sizes, const Tensor& weight, const Tensor& grad_output,
                     const Conv2dOptions& options = {});
 /// The gradient of conv2d's weight, given that of its output: torch.nn.grad.conv2d_weight.

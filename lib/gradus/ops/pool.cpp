@@ -1,11 +1,15 @@
 #include "kernels/pool.cuh"
 
 #include <gradus/ops/common.h>
+#include <gradus/ops/image.h>
 #include <gradus/ops/pool.h>
 #include <gradus/ops/view.h>
 
 namespace gradus {
 namespace {
+
+using ops::dense_image;
+using ops::empty_image;
 
 // Host kernels by element type; the gradient picks the type of the positions itself.
 struct MaxPoolKernel {
@@ -56,15 +60,6 @@ struct AvgRule {
   int64_t divisor_override = 0;
 };
 
-Tensor dense(const Tensor& t) {
-  return t.is_contiguous() || t.is_contiguous(MemoryFormat::channels_last) ? t : t.contiguous();
-}
-Tensor empty_in(const Shape& sizes, const Tensor& like, DType dtype) {
-  return empty(
-      sizes,
-      TensorOptions{.dtype = dtype, .device = like.device(), .memory_format = like.suggest_memory_format()});
-}
-
 // The kernel's loops run over neighbouring channels. Row-major images of many channels are turned to
 // channels-last and back, which costs a tenth of what single channels would.
 bool worth_turning(const Tensor& x) { return x.size(1) >= 8 && x.is_contiguous(); }
@@ -108,7 +103,7 @@ Tensor max_pool_pick(const Tensor& x, const Tensor& positions, const PoolShape& 
 Tensor max_pool_grad(const Tensor& gy, const Tensor& positions, const Shape& x_sizes, const PoolShape& shape,
                      MemoryFormat format) {
   const Tensor g = in_format(gy, positions.suggest_memory_format());
-  Tensor gx = empty_in(x_sizes, positions, g.dtype());
+  Tensor gx = empty_image(x_sizes, positions, g.dtype());
   if (gx.numel() > 0)
     launch(kMaxPoolGrad, g.dtype(), ops::stream_of(g),
            MaxPoolGradArgs{g.arg(), positions.arg(), gx.arg(), shape});
@@ -131,11 +126,11 @@ struct MaxPoolBackward : Node {
 
 // The largest elements, in the input's memory format, and their positions in the windows.
 std::pair<Tensor, Tensor> max_pool(const Tensor& input, const PoolShape& shape, int64_t oh, int64_t ow) {
-  const Tensor given = dense(input);
+  const Tensor given = dense_image(input);
   const Tensor x = worth_turning(given) ? in_format(given, MemoryFormat::channels_last) : given;
   const Shape sizes = {x.size(0), x.size(1), oh, ow};
   const bool small = shape.kernel[0] * shape.kernel[1] <= 256;
-  Tensor y = empty_in(sizes, x, x.dtype()), positions = empty_in(sizes, x, small ? kUInt8 : kInt32);
+  Tensor y = empty_image(sizes, x, x.dtype()), positions = empty_image(sizes, x, small ? kUInt8 : kInt32);
   if (y.numel() > 0)
     launch(kMaxPool, x.dtype(), ops::stream_of(x), MaxPoolArgs{x.arg(), y.arg(), positions.arg(), shape});
   y = in_format(y, given.suggest_memory_format());
@@ -158,8 +153,8 @@ struct AvgPoolGradBackward : Node {
 };
 
 Tensor avg_pool_grad(const Tensor& gy, const Shape& x_sizes, const PoolShape& shape, const AvgRule& rule) {
-  const Tensor g = dense(gy);
-  Tensor gx = empty_in(x_sizes, g, g.dtype());
+  const Tensor g = dense_image(gy);
+  Tensor gx = empty_image(x_sizes, g, g.dtype());
   if (gx.numel() > 0) {
     launch(kAvgPoolGrad, g.dtype(), ops::stream_of(g),
            AvgPoolGradArgs{g.arg(), gx.arg(), shape, rule.count_include_pad, rule.divisor_override});
@@ -178,8 +173,8 @@ struct AvgPoolBackward : Node {
 };
 
 Tensor avg_pool(const Tensor& input, const PoolShape& shape, int64_t oh, int64_t ow, const AvgRule& rule) {
-  const Tensor x = dense(input);
-  Tensor y = empty_in({x.size(0), x.size(1), oh, ow}, x, x.dtype());
+  const Tensor x = dense_image(input);
+  Tensor y = empty_image({x.size(0), x.size(1), oh, ow}, x, x.dtype());
   if (y.numel() > 0) {
     launch(kAvgPool, x.dtype(), ops::stream_of(x),
            AvgPoolArgs{x.arg(), y.arg(), shape, rule.count_include_pad, rule.divisor_override});
@@ -238,8 +233,9 @@ MaxPoolPlan plan_max_pool(const Tensor& x, Size2 kernel, const MaxPool2dOptions&
 Tensor max_pool2d(const Tensor& input, Size2 kernel_size, const MaxPool2dOptions& options) {
   check("max_pool2d", input);
   const auto [shape, oh, ow] = plan_max_pool(input, kernel_size, options);
-  if (input.dim() == 4) return max_pool(input, shape, oh, ow).first;
-  return max_pool(input.unsqueeze(0), shape, oh, ow).first.squeeze(0);
+  return as_batch(input, [&, oh = oh, ow = ow, &shape = shape](const Tensor& x) {
+    return max_pool(x, shape, oh, ow).first;
+  });
 }
 
 std::pair<Tensor, Tensor> max_pool2d_with_indices(const Tensor& input, Size2 kernel_size,
