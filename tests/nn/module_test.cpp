@@ -39,6 +39,20 @@ TEST(Module, parameters_buffers_and_modules_by_name) {
   for (const Tensor& p : net.parameters()) EXPECT_TRUE(p.requires_grad() && p.is_leaf());
 }
 
+TEST(Module, a_shared_tensor_is_one_parameter_with_two_names_in_the_state) {
+  struct Tied : Module {
+    Linear in = register_module("in", Linear(2, 2, false));
+    Linear out = register_module("out", in);
+  } net;
+  EXPECT_THAT(names(net.named_parameters()), ElementsAre("in.weight"));
+  EXPECT_EQ(net.parameters().size(), 1u);
+  EXPECT_EQ(net.state_dict().size(), 2u);
+  EXPECT_TRUE(net.state_dict().contains("out.weight"));
+  EXPECT_TRUE(net.load_state_dict(net.state_dict()).missing.empty());
+  net.to(kFloat64);
+  EXPECT_EQ(net.out->weight.dtype(), kFloat64);
+}
+
 TEST(Module, MOD_01_modules_in_a_plain_list_are_not_registered) {
   struct Plain : Module {
     std::vector<Linear> l = {Linear(2, 3), Linear(3, 1)};

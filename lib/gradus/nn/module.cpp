@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <typeinfo>
+#include <unordered_set>
 
 namespace gradus::nn {
 
@@ -40,16 +41,26 @@ void Module::collect(const std::string& prefix, Named Module::*what, Named& out)
   for (const auto& [name, child] : children_) child->collect(prefix + name + ".", what, out);
 }
 
-std::vector<std::pair<std::string, Tensor>> Module::named_parameters() const {
-  Named out;
-  collect("", &Module::parameters_, out);
+// A tensor that two layers share is one parameter, under its first name.
+static std::vector<std::pair<std::string, Tensor>> without_repeats(
+    const std::vector<std::pair<std::string, Tensor>>& named) {
+  std::vector<std::pair<std::string, Tensor>> out;
+  std::unordered_set<const void*> seen;
+  for (const auto& entry : named)
+    if (seen.insert(entry.second.impl()).second) out.push_back(entry);
   return out;
 }
 
+std::vector<std::pair<std::string, Tensor>> Module::named_parameters() const {
+  Named all;
+  collect("", &Module::parameters_, all);
+  return without_repeats(all);
+}
+
 std::vector<std::pair<std::string, Tensor>> Module::named_buffers() const {
-  Named out;
-  collect("", &Module::buffers_, out);
-  return out;
+  Named all;
+  collect("", &Module::buffers_, all);
+  return without_repeats(all);
 }
 
 static std::vector<Tensor> without_names(const std::vector<std::pair<std::string, Tensor>>& named) {
@@ -120,9 +131,11 @@ void Module::apply(const std::function<void(Module&)>& f) {
 }
 
 StateDict Module::state_dict() const {
+  Named all;
+  collect("", &Module::parameters_, all);
+  collect("", &Module::buffers_, all);
   StateDict state;
-  for (auto& [name, tensor] : named_parameters()) state.add(name, tensor.detach());
-  for (auto& [name, tensor] : named_buffers()) state.add(name, tensor.detach());
+  for (const auto& [name, tensor] : all) state.add(name, tensor.detach());
   return state;
 }
 

@@ -40,7 +40,8 @@ class Module {
   /// say, its name in C++.
   virtual std::string describe() const;
 
-  // What it holds. Names are joined with dots: "net.0.weight". Parameters come before those of sub-modules.
+  // What it holds. Names are joined with dots: "net.0.weight". Parameters come before those of sub-modules. A
+  // tensor that two layers share is listed once; state_dict() has it under both names, as in PyTorch.
   std::vector<Tensor> parameters() const;
   std::vector<std::pair<std::string, Tensor>> named_parameters() const;
   std::vector<Tensor> buffers() const;
