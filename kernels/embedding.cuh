@@ -1,7 +1,6 @@
 // Rows of a table by index, and the gradient of the table.
 #pragma once
 #include <kernels/blocks/launch.cuh>
-
 #include <limits>
 
 namespace gradus::kernels {

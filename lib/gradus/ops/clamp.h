@@ -12,8 +12,8 @@ Tensor minimum(const Tensor& a, const Tensor& b);
 Tensor maximum(const Tensor& a, const Tensor& b);
 
 /// x limited to [min, max]; either bound may be left out, and max wins where min > max. The gradient is 1
-/// inside and 0 at the bounds (as in PyTorch 2.15), outside and for NaN. An integer x with a fractional bound becomes float32.
-/// Throws E-ARG if both are left out, E-DTYPE for bool.
+/// inside and 0 at the bounds (as in PyTorch 2.15), outside and for NaN. An integer x with a fractional bound
+/// becomes float32. Throws E-ARG if both are left out, E-DTYPE for bool.
 Tensor clamp(const Tensor& x, std::optional<Scalar> min, std::optional<Scalar> max = {});
 
 }  // namespace gradus

@@ -1,8 +1,8 @@
 #include "kernels/unary.cuh"
 
 #include <gradus/ops/arithmetic.h>
-#include <gradus/ops/unary.h>
 #include <gradus/ops/pointwise.h>
+#include <gradus/ops/unary.h>
 
 namespace gradus {
 namespace {

@@ -179,7 +179,7 @@ class Tensor {
   std::vector<Tensor> chunk(int64_t chunks, int64_t dim = 0) const;
   std::vector<Tensor> split(int64_t split_size, int64_t dim = 0) const;
 
-  // Arithmetic (gradus/ops/binary.h, unary.h)
+  // Arithmetic (gradus/ops/arithmetic.h, unary.h)
   Tensor add(const Tensor& other) const;
   Tensor sub(const Tensor& other) const;
   Tensor mul(const Tensor& other) const;
@@ -250,7 +250,7 @@ class Tensor {
 std::string to_string(const Tensor& tensor);
 std::ostream& operator<<(std::ostream& out, const Tensor& tensor);
 
-// Operators; each is the free function of the same meaning in gradus/ops/binary.h.
+// Operators; each is the free function of the same meaning in gradus/ops/arithmetic.h.
 Tensor operator+(const Tensor& a, const Tensor& b);
 Tensor operator-(const Tensor& a, const Tensor& b);
 Tensor operator*(const Tensor& a, const Tensor& b);
