@@ -1,8 +1,10 @@
+#include <gradus/base/dtype.h>
 #include <gradus/base/shape.h>
 #include <gtest/gtest.h>
 
 #include <cstdint>
 #include <limits>
+#include <sstream>
 #include <string>
 #include <utility>
 
@@ -131,6 +133,12 @@ TEST(CheckedBytes, refuses_negative_sizes_and_overflow) {
               checked_bytes({half, half, 0}, 1, "empty");
             }).substr(0, 7),
             "E-SHAPE");  // as PyTorch
+}
+
+TEST(Shape, goes_to_a_stream_as_text) {
+  std::ostringstream out;
+  out << Shape{2, 3} << " " << kFloat16;
+  EXPECT_EQ(out.str(), "[2, 3] float16");
 }
 
 }  // namespace

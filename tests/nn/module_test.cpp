@@ -189,5 +189,13 @@ TEST(Module, prints_like_pytorch) {
   EXPECT_EQ(str(LeakyReLU()), "LeakyReLU(negative_slope=0.01)");
 }
 
+TEST(Module, that_would_contain_itself_is_refused) {
+  auto inner = std::make_shared<SequentialImpl>();
+  auto outer = std::make_shared<SequentialImpl>(inner);
+  EXPECT_GRADUS_ERROR(outer->push_back(outer), "E-ARG", "cannot contain itself");
+  EXPECT_GRADUS_ERROR(inner->push_back(outer), "E-ARG", "cannot contain itself");
+  EXPECT_EQ(outer->size(), 1u);
+}
+
 }  // namespace
 }  // namespace gradus::nn

@@ -185,6 +185,7 @@ TEST(Conv2d, names_what_is_wrong) {
   EXPECT_GRADUS_ERROR(conv2d(x, zeros({2, 1, 3, 3}), {}, {.groups = 3}), "E-ARG", "3 groups");
   EXPECT_GRADUS_ERROR(conv2d(x, zeros({2, 3, 3, 3}), zeros({3})), "E-SHAPE", "bias of shape [2], got [3]");
   EXPECT_GRADUS_ERROR(conv2d(x, zeros({2, 3, 3, 3}, kFloat64)), "E-DTYPE", "float32 and float64");
+  EXPECT_GRADUS_ERROR(conv2d(zeros({1, 0, 4, 4}), zeros({2, 0, 3, 3})), "E-SHAPE", "at least one channel");
 }
 
 }  // namespace

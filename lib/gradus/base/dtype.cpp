@@ -1,5 +1,7 @@
 #include <gradus/base/dtype.h>
 
+#include <ostream>
+
 namespace gradus {
 namespace {
 
@@ -7,6 +9,8 @@ namespace {
 int rank(DType d) { return d == DType::boolean ? -1 : static_cast<int>(d); }
 
 }  // namespace
+
+std::ostream& operator<<(std::ostream& out, DType d) { return out << to_string(d); }
 
 DType promote_types(DType a, DType b) {
   if (a == b) return a;

@@ -6,6 +6,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <iosfwd>
 #include <type_traits>
 
 namespace gradus {
@@ -87,6 +88,8 @@ constexpr const char* to_string(DType d) {
                                                        "float16", "bfloat16", "float32", "float64"};
   return names[static_cast<size_t>(d)];
 }
+
+std::ostream& operator<<(std::ostream& out, DType d);
 
 /// The dtype of a binary operation on two tensors of one or more dimensions, as in PyTorch:
 /// bool < uint8 < int32 < int64 < float16|bfloat16 < float32 < float64; float16 with bfloat16 gives float32.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <ostream>
 
 namespace gradus {
 
@@ -13,6 +14,8 @@ std::string to_string(const Shape& shape) {
   }
   return text + "]";
 }
+
+std::ostream& operator<<(std::ostream& out, const Shape& shape) { return out << to_string(shape); }
 
 Shape contiguous_strides(const Shape& sizes) {
   Shape strides = sizes;

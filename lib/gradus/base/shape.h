@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <initializer_list>
+#include <iosfwd>
 #include <span>
 #include <string>
 
@@ -75,6 +76,7 @@ class Shape {
 
 /// "[2, 3]", as PyTorch writes it.
 std::string to_string(const Shape& shape);
+std::ostream& operator<<(std::ostream& out, const Shape& shape);
 
 /// Row-major strides of `sizes`, in elements.
 Shape contiguous_strides(const Shape& sizes);

@@ -205,6 +205,9 @@ Tensor Module::register_buffer(std::string name, Tensor buffer) {
 void Module::add_child(std::string name, std::shared_ptr<Module> module) {
   check_name(name);
   GRADUS_CHECK(module, "E-ARG", "register_module: '", name, "' is empty");
+  for (const auto& [below, part] : module->named_modules())
+    GRADUS_CHECK(part != this, "E-ARG", "register_module: '", name,
+                 "' holds the module that it is to be part of", hint("a module cannot contain itself"));
   children_.emplace_back(std::move(name), std::move(module));
 }
 

@@ -51,6 +51,9 @@ Tensor& assign(Tensor& self, const Tensor& result, const char* op, std::span<con
 /// read (x.add_(x.t())).
 Tensor separate_from(const Tensor& t, const Tensor& self);
 
+/// A kernel's view of an operand that may be undefined.
+inline TensorArg optional_arg(const Tensor& t) { return t.defined() ? t.arg() : TensorArg{}; }
+
 inline Stream stream_of(const Tensor& t) { return current_stream(t.device()); }
 
 }  // namespace gradus::ops

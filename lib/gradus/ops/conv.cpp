@@ -32,6 +32,8 @@ void check_sizes(const char* op, const Shape& x, const Shape& w, const Conv2dOpt
   GRADUS_CHECK(x.size() == 4 && w.size() == 4, "E-SHAPE", op,
                ": expected a 4-D input (N, C, H, W) and a 4-D weight, got ", x, " and ", w,
                hint("add missing dimensions with unsqueeze()"));
+  GRADUS_CHECK(x[1] > 0 && w[0] > 0, "E-SHAPE", op, ": expected at least one channel, got an input of shape ",
+               x, " and a weight of shape ", w);
   GRADUS_CHECK(o.groups >= 1 && w[0] % o.groups == 0, "E-ARG", op, ": ", w[0],
                " output channels do not divide into ", o.groups, " groups");
   GRADUS_CHECK(x[1] == w[1] * o.groups, "E-SHAPE", op, ": expected input of shape ", x, " to have ",
@@ -144,7 +146,7 @@ Tensor conv2d(const Tensor& input, const Tensor& weight, const Tensor& bias, con
   Tensor y = empty_image(output_sizes("conv2d", x.sizes(), w.sizes(), options), x, x.dtype());
   if (y.numel() > 0) {
     launch(kConv, x.dtype(), ops::stream_of(x),
-           ConvArgs{x.arg(), w.arg(), b.defined() ? b.arg() : TensorArg{}, y.arg(), window_of(options)});
+           ConvArgs{x.arg(), w.arg(), ops::optional_arg(b), y.arg(), window_of(options)});
   }
   if (wants_grad(input, weight, bias)) {
     record<ConvBackward>(y, {input, weight, bias}, input.sizes(), weight.sizes(), options)

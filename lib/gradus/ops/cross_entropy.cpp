@@ -54,7 +54,6 @@ TensorArg rows_arg(const Tensor& rows, int64_t classes) {
   arg.strides = {classes, 1};
   return arg;
 }
-TensorArg optional_arg(const Tensor& t) { return t.defined() ? t.arg() : TensorArg{}; }
 
 // saved: input, target, weight, stats, total_weight
 struct CrossEntropyBackward : Node {
@@ -72,10 +71,11 @@ struct CrossEntropyBackward : Node {
     const Tensor dy = grad.contiguous(), stats = saved(3), total_weight = saved(4);
     const int64_t classes = x.sizes()[x.dim() - 1];
     Tensor dx = empty(x.sizes(), x.dtype(), x.device());
-    launch(kCrossEntropyBackward, x.dtype(), ops::stream_of(x),
-           CrossEntropyBackwardArgs{rows_arg(x, classes), target.arg(), optional_arg(weight), stats.arg(),
-                                    total_weight.arg(), dy.arg(), rows_arg(dx, classes), task.ignore_index,
-                                    task.label_smoothing, task.log_probabilities, task.each(), task.mean()});
+    launch(
+        kCrossEntropyBackward, x.dtype(), ops::stream_of(x),
+        CrossEntropyBackwardArgs{rows_arg(x, classes), target.arg(), ops::optional_arg(weight), stats.arg(),
+                                 total_weight.arg(), dy.arg(), rows_arg(dx, classes), task.ignore_index,
+                                 task.label_smoothing, task.log_probabilities, task.each(), task.mean()});
     return classes_second(dx);
   }
 
@@ -138,7 +138,7 @@ Tensor run(const Task& task, const Tensor& input, const Tensor& target, const Te
   Tensor y = empty(task.each() ? t.sizes() : Shape(), x.dtype(), x.device());
   const int64_t classes = classes_of(input);
   launch(kCrossEntropy, x.dtype(), ops::stream_of(x),
-         CrossEntropyArgs{rows_arg(x, classes), t.arg(), optional_arg(weight), losses.arg(), stats.arg(),
+         CrossEntropyArgs{rows_arg(x, classes), t.arg(), ops::optional_arg(weight), losses.arg(), stats.arg(),
                           total_weight.arg(), y.arg(), task.op, task.ignore_index, task.label_smoothing,
                           task.log_probabilities, task.each(), task.mean()});
   if (wants_grad(input)) {

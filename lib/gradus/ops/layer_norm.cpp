@@ -12,8 +12,6 @@ constexpr auto kLayerNorm = KernelTable<LayerNormArgs>("layer_norm").host<LayerN
 constexpr auto kLayerNormBackward =
     KernelTable<LayerNormBackwardArgs>("layer_norm_backward").host<LayerNormBackwardKernel, kFloatingTypes>();
 
-TensorArg optional_arg(const Tensor& t) { return t.defined() ? t.arg() : TensorArg{}; }
-
 // The first (or, with `last`, the last) dimensions of a tensor whose last `normalized` ones are normalised.
 Dims dimensions(int dim, int normalized, bool last) {
   Dims dims;
@@ -38,9 +36,9 @@ struct LayerNormBackward : Node {
     };
     const TensorList grads{output(0, x.sizes()), output(1, normalized), output(2, normalized)};
     launch(kLayerNormBackward, x.dtype(), ops::stream_of(x),
-           LayerNormBackwardArgs{x.arg(), optional_arg(weight), dy.arg(), mean.arg(), rstd.arg(),
-                                 optional_arg(grads[0]), optional_arg(grads[1]), optional_arg(grads[2]),
-                                 mean.numel(), normalized.numel()});
+           LayerNormBackwardArgs{x.arg(), ops::optional_arg(weight), dy.arg(), mean.arg(), rstd.arg(),
+                                 ops::optional_arg(grads[0]), ops::optional_arg(grads[1]),
+                                 ops::optional_arg(grads[2]), mean.numel(), normalized.numel()});
     return grads;
   }
 
@@ -94,8 +92,8 @@ Tensor layer_norm(const Tensor& x, const Shape& normalized_shape, const Tensor& 
   Tensor y = empty(x.sizes(), x.dtype(), x.device());
   const Tensor mean = empty({rows}, wide, x.device()), rstd = empty({rows}, wide, x.device());
   launch(kLayerNorm, x.dtype(), ops::stream_of(y),
-         LayerNormArgs{in.arg(), optional_arg(w), optional_arg(b), y.arg(), mean.arg(), rstd.arg(), rows,
-                       cols, eps});
+         LayerNormArgs{in.arg(), ops::optional_arg(w), ops::optional_arg(b), y.arg(), mean.arg(), rstd.arg(),
+                       rows, cols, eps});
   if (wants_grad(x, weight, bias)) {
     record<LayerNormBackward>(y, {x, weight, bias}, normalized_shape, eps)
         .save(x)

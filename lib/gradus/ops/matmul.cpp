@@ -40,8 +40,7 @@ Tensor product(const Tensor& a, const Tensor& b, const Tensor& bias) {
   TensorArg out = as_batch(y, 1);
   if (!batched) out.strides[0] = m * n;
   launch(kMatmul, a.dtype(), ops::stream_of(y),
-         MatmulArgs{as_batch(left, batch), as_batch(right, batch),
-                    added.defined() ? added.arg() : TensorArg{}, out});
+         MatmulArgs{as_batch(left, batch), as_batch(right, batch), ops::optional_arg(added), out});
   return y;
 }
 

@@ -113,7 +113,7 @@ Tensor put(const Tensor& x, const Along& along, const Tensor& index, const Tenso
 Tensor linear_index(const Tensor& before, const Tensor& index, int64_t size, int dim, const char* op) {
   Tensor y = empty(index.sizes(), kInt64, index.device());
   launch(kLinearIndex, kInt64, ops::stream_of(y),
-         LinearIndexArgs{before.defined() ? before.arg() : TensorArg{}, index.arg(), y.arg(),
+         LinearIndexArgs{ops::optional_arg(before), index.arg(), y.arg(),
                          IndexedDim{{}, size, 1, dim, true, op}});
   return y;
 }

@@ -143,11 +143,12 @@ Tensor avg_pool(const Tensor& input, const PoolShape& shape, int64_t oh, int64_t
 Tensor avg_pool_grad(const Tensor& gy, const Shape& x_sizes, const PoolShape& shape, const AvgRule& rule);
 
 struct AvgPoolGradBackward : Node {
-  AvgPoolGradBackward(const PoolShape& s, const AvgRule& r) : shape(s), rule(r) {}
+  AvgPoolGradBackward(const Shape& y, const PoolShape& s, const AvgRule& r) : y_sizes(y), shape(s), rule(r) {}
   const char* name() const override { return "AvgPool2DBackwardBackward"; }
   TensorList backward(const TensorList& g) override {
-    return {avg_pool(g[0], shape, saved(0).size(2), saved(0).size(3), rule)};
+    return {avg_pool(g[0], shape, y_sizes[2], y_sizes[3], rule)};
   }
+  Shape y_sizes;
   PoolShape shape;
   AvgRule rule;
 };
@@ -159,7 +160,7 @@ Tensor avg_pool_grad(const Tensor& gy, const Shape& x_sizes, const PoolShape& sh
     launch(kAvgPoolGrad, g.dtype(), ops::stream_of(g),
            AvgPoolGradArgs{g.arg(), gx.arg(), shape, rule.count_include_pad, rule.divisor_override});
   }
-  if (wants_grad(gy)) record<AvgPoolGradBackward>(gx, gy, shape, rule).save(gy);
+  if (wants_grad(gy)) record<AvgPoolGradBackward>(gx, gy, gy.sizes(), shape, rule);
   return gx;
 }
 

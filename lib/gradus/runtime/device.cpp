@@ -3,6 +3,7 @@
 #include <gradus/runtime/device.h>
 
 #include <charconv>
+#include <ostream>
 
 namespace gradus {
 namespace {
@@ -49,6 +50,8 @@ int device_count(DeviceType type) {
   runtime::Backend* b = runtime::find_backend(type);
   return b ? b->device_count() : 0;
 }
+
+std::ostream& operator<<(std::ostream& out, Device device) { return out << to_string(device); }
 
 Device select_device(std::string_view text) {
   if (text == "auto") return device_count(DeviceType::cuda) > 0 ? Device("cuda") : Device("cpu");

@@ -3,6 +3,7 @@
 #include <gradus/base/error.h>
 
 #include <cstdint>
+#include <iosfwd>
 #include <string>
 #include <string_view>
 
@@ -50,6 +51,7 @@ class Device {
 
 /// "cpu", "sim:0", "cuda:1": the cpu has one index and is written without it.
 std::string to_string(Device device);
+std::ostream& operator<<(std::ostream& out, Device device);
 
 /// "auto": cuda where one is usable, else cpu. Anything else is parsed and must be available:
 /// throws E-DEVICE-UNAVAILABLE with the reason.

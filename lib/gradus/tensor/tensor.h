@@ -151,7 +151,6 @@ class Tensor {
   Tensor contiguous(MemoryFormat format = MemoryFormat::contiguous) const;
   Tensor clone() const;
   Tensor& copy_(const Tensor& source, bool non_blocking = false);
-  Tensor to_type(DType dtype) const { return to(dtype); }
   Tensor view(const Shape& sizes) const;
   Tensor view_as(const Tensor& other) const { return view(other.sizes()); }
   Tensor reshape(const Shape& sizes) const;
