@@ -29,6 +29,10 @@ if(CMAKE_GENERATOR STREQUAL "Ninja")
   add_compile_options($<$<COMPILE_LANGUAGE:CXX>:-fdiagnostics-color=always>)
 endif()
 
+# -O1 after the build type's own level: with a sanitizer, -O3 takes twice as long to compile and runs no faster.
+if(GRADUS_SANITIZE)
+  add_compile_options(-O1)
+endif()
 if(GRADUS_SANITIZE STREQUAL "address")
   add_compile_options(-fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer)
   add_link_options(-fsanitize=address,undefined)
