@@ -47,7 +47,7 @@ def learn(options):
         raise Failure(f"--device: expected auto, cpu, sim, sim:N, cuda or cuda:N, got '{options.device}'", 2)
     packages.ensure(packages.LEARN, "./gradus learn")
     if not build.cache("release"):
-        say("The first build takes about 4 minutes on 2 cores.")
+        say("The first build takes about 3 minutes on 2 cores.")
     build.configure("release", ["LESSONS"], "AUTO" if options.cuda or build.has_driver() else "OFF")
     build.build("release", [f"lesson_{lesson[:2]}" for lesson in lessons])
     arguments = ["--device", options.device, *(["--quick"] if options.quick else []), *options.rest]
