@@ -16,7 +16,7 @@ struct ConvBlock {
   std::vector<Step> forward, backward;
 
   ConvBlock(memory input, int64_t channels, Parameters& parameters) : src(std::move(input)) {
-    const Dims in = src.get_desc().dims(), one = {1, 1};
+    const Dims in = dims_of(src.get_desc()), one = {1, 1};
     out = buffer(f32({in[0], channels, in[2], in[3]}, tag::nhwc));
     pooled = buffer(f32({in[0], channels, in[2] / 2, in[3] / 2}, tag::nhwc));
     d_out = buffer(out.get_desc()), d_pooled = buffer(pooled.get_desc());
@@ -78,7 +78,7 @@ struct ConvBlock {
 // A channels-last batch as rows of features in memory order: where nobody asks for (C, H, W) order,
 // flattening is free.
 memory as_rows(const memory& images) {
-  const Dims d = images.get_desc().dims();
+  const Dims d = dims_of(images.get_desc());
   return {f32({d[0], d[1] * d[2] * d[3]}, tag::nc), engine(), images.get_data_handle()};
 }
 
@@ -91,7 +91,7 @@ struct LinearBlock {
 
   LinearBlock(memory input, memory d_input, int64_t outputs, Parameters& parameters)
       : src(std::move(input)), d_src(std::move(d_input)) {
-    const Dims in = src.get_desc().dims();
+    const Dims in = dims_of(src.get_desc());
     const auto w = f32({outputs, in[1]}, tag::any), b = f32({outputs}, tag::a);
     dst = buffer(f32({in[0], outputs}, tag::nc)), d_dst = buffer(dst.get_desc());
     pd = describe<dnnl::inner_product_forward>(prop_kind::forward_training, src.get_desc(), w, b,

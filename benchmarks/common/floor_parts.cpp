@@ -21,7 +21,7 @@ dnnl::stream& stream() {
 memory::desc f32(const Dims& dims, memory::format_tag tag) { return {dims, memory::data_type::f32, tag}; }
 
 memory::desc any_layout(const memory::desc& d) {
-  return {d.dims(), memory::data_type::f32, memory::format_tag::any};
+  return {dims_of(d), memory::data_type::f32, memory::format_tag::any};
 }
 
 memory buffer(const memory::desc& desc) {

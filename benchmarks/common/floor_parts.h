@@ -58,7 +58,14 @@ float mse(const float* y, const float* target, int64_t n, float* grad);
 void dropout(float* x, float* mask, int64_t n);
 void multiply(float* x, const float* mask, int64_t n);
 
-// Primitives whose arguments differ between oneDNN 2 and 3.
+// What differs between oneDNN 2 and 3.
+inline Dims dims_of(const memory::desc& d) {
+#if DNNL_VERSION_MAJOR >= 3
+  return d.get_dims();
+#else
+  return d.dims();
+#endif
+}
 dnnl::eltwise_forward::primitive_desc relu_forward(const memory::desc& d);
 dnnl::eltwise_backward::primitive_desc relu_backward(const memory::desc& d,
                                                      const dnnl::eltwise_forward::primitive_desc& hint);
