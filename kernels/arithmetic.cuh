@@ -4,22 +4,32 @@
 
 namespace gradus::kernels {
 
+// Integers wrap around, as in PyTorch. In C++ only unsigned ones may, so signed ones are computed as such.
+template <class T>
+GRADUS_HD auto wrapping(T x) {
+  if constexpr (std::is_same_v<T, int32_t> || std::is_same_v<T, int64_t>) {
+    return static_cast<std::make_unsigned_t<T>>(x);
+  } else {
+    return x;
+  }
+}
+
 struct Add {
   template <class T>
   GRADUS_HD T operator()(T a, T b) const {
-    return static_cast<T>(a + b);
+    return static_cast<T>(wrapping(a) + wrapping(b));
   }
 };
 struct Sub {
   template <class T>
   GRADUS_HD T operator()(T a, T b) const {
-    return static_cast<T>(a - b);
+    return static_cast<T>(wrapping(a) - wrapping(b));
   }
 };
 struct Mul {
   template <class T>
   GRADUS_HD T operator()(T a, T b) const {
-    return static_cast<T>(a * b);
+    return static_cast<T>(wrapping(a) * wrapping(b));
   }
 };
 struct Div {
