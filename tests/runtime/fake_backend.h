@@ -45,9 +45,10 @@ class FakeBackend : public Backend {
   }
   void* allocate_pinned(size_t bytes) override { return allocate(0, bytes); }
   void free_pinned(void* data) noexcept override { free(0, data); }
+  bool is_pinned(const void*, size_t) const override { return false; }
 
   void copy(void*, Device, const void*, Device, size_t, const Stream&) override {}
-  int64_t create_stream(int) override { return ++streams_; }
+  int64_t create_stream(int, bool) override { return ++streams_; }
   bool query(const Stream&) override { return true; }
   void synchronize(const Stream&) override {}
   void synchronize_device(int) override {}
@@ -72,7 +73,12 @@ class FakeBackend : public Backend {
   }
   void synchronize_event(void*) override { ++synchronized_events; }
   double elapsed_ms(void*, void*) override { return 0; }
-  void run(const Stream&, void (*task)(const void*), const void* payload, size_t) override { task(payload); }
+  void run(const Stream&, const KernelTask& task) override { task.run(task.arguments); }
+  void begin_capture(const Stream&) override {}
+  void* end_capture(const Stream&) override { return nullptr; }
+  bool is_capturing(const Stream&) override { return false; }
+  void replay(void*, const Stream&) override {}
+  void destroy_graph(void*) noexcept override {}
 
  private:
   size_t capacity_, held_ = 0;

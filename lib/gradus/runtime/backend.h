@@ -10,6 +10,8 @@
 namespace gradus {
 
 struct Stream;
+struct TensorArg;
+enum class Access : uint8_t;
 
 namespace runtime {
 
@@ -24,6 +26,24 @@ struct DeviceProperties {
 /// Free and total bytes of a device's memory.
 struct MemoryInfo {
   size_t free = 0, total = 0;
+};
+
+/// An operand inside a kernel's arguments.
+struct TaskOperand {
+  TensorArg* tensor;
+  Access access;
+};
+
+/// A kernel with its arguments, for a backend that runs it later. The arguments may be copied byte by byte;
+/// `run` and `operands` take any such copy.
+struct KernelTask {
+  const char* name;  ///< of the operation
+  void (*run)(const void* arguments);
+  /// Lists the operands (at most kMaxOperands) within the copy, so that a backend can check and translate
+  /// their addresses; returns how many.
+  int (*operands)(void* arguments, TaskOperand* list);
+  const void* arguments;
+  size_t bytes;
 };
 
 /// One backend serves all devices of its type. `index` is checked by the caller (0 <= index <
@@ -48,15 +68,18 @@ class Backend {
   /// thing.
   virtual void* allocate_pinned(size_t bytes) = 0;
   virtual void free_pinned(void* data) noexcept = 0;
+  /// True if all of [data, data + bytes) came from allocate_pinned().
+  virtual bool is_pinned(const void* data, size_t bytes) const = 0;
 
   /// Copies bytes between this device and the host, or within the device or to a peer, in stream order.
-  /// Blocks the host exactly when the real device would: always on the cpu; for pageable memory on the
-  /// others.
+  /// Blocks the host exactly when the real device would: always on the cpu; on the others until the copy is
+  /// done where the host's side is pageable memory, and never otherwise.
   virtual void copy(void* to, Device to_device, const void* from, Device from_device, size_t bytes,
                     const Stream& stream) = 0;
 
-  /// Makes a stream and returns its id; id 0 is the default stream and always exists.
-  virtual int64_t create_stream(int index) = 0;
+  /// Makes a stream and returns its id; id 0 is the default stream and always exists. A `blocking` stream
+  /// keeps CUDA's legacy rule: it and the default stream wait for each other's earlier work.
+  virtual int64_t create_stream(int index, bool blocking) = 0;
   /// True when all work queued on the stream is done, running work included.
   virtual bool query(const Stream& stream) = 0;
   /// Blocks until the stream's work is done; throws the error it may have left.
@@ -71,13 +94,23 @@ class Backend {
   virtual void wait(void* event, const Stream& stream) = 0;
   virtual bool query_event(void* event) = 0;
   virtual void synchronize_event(void* event) = 0;
-  /// Milliseconds between two recorded and completed events.
+  /// Milliseconds between two recorded and completed events; throws E-EVENT for others.
   virtual double elapsed_ms(void* start, void* end) = 0;
 
-  /// Runs `task(payload)` in stream order. `launch()` is its only caller; cpu kernels run at once, on the
-  /// calling thread. (A cuda kernel function launches on the stream itself.)
-  virtual void run(const Stream& stream, void (*task)(const void* payload), const void* payload,
-                   size_t bytes) = 0;
+  /// Runs a kernel in stream order. `launch()` is its only caller, and for queueing backends alone: a cpu
+  /// kernel is called at once, and a cuda kernel function launches on the stream itself.
+  virtual void run(const Stream& stream, const KernelTask& task) = 0;
+
+  /// From here on work queued on `stream`, and on streams that come to wait for it, is recorded instead of
+  /// run. Throws E-CAPTURE for the default stream and where the backend has no graphs.
+  virtual void begin_capture(const Stream& stream) = 0;
+  /// Ends it and returns the graph of what was recorded. Throws E-CAPTURE if a stream was not joined again or
+  /// a call was made that cannot be recorded.
+  virtual void* end_capture(const Stream& stream) = 0;
+  virtual bool is_capturing(const Stream& stream) = 0;
+  /// Queues the graph's work, as one piece, on `stream`.
+  virtual void replay(void* graph, const Stream& stream) = 0;
+  virtual void destroy_graph(void* graph) noexcept = 0;
 };
 
 /// The backend of a type, or nullptr where this build has none. Defined by backends/list.cpp.

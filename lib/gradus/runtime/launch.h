@@ -12,18 +12,19 @@
 namespace gradus {
 namespace detail {
 
-// The most operands a launch can list: four full tensor lists and a few single ones.
-inline constexpr int kMaxOperands = 5 * TensorListArg::kCapacity + 8;
-
-inline void list_operand(const TensorArg& arg, Access access, runtime::LaunchOperand* list, int& n) {
-  if (arg.present()) list[n++] = {&arg, access};
+// For an observer (LaunchOperand, of constant Args) and for a queueing backend (TaskOperand).
+template <class Operand>
+void list_operand(auto& arg, Access access, Operand* list, int& n) {
+  if constexpr (requires { arg.count; }) {
+    for (int i = 0; i < arg.count; ++i) list_operand(arg.items[i], access, list, n);
+  } else {
+    if (arg.present()) list[n++] = {&arg, access};
+  }
 }
-inline void list_operand(const TensorListArg& args, Access access, runtime::LaunchOperand* list, int& n) {
-  for (int i = 0; i < args.count; ++i) list_operand(args[i], access, list, n);
-}
 
-template <class Args>
-int list_operands(const Args& args, runtime::LaunchOperand* list) {
+template <class Operand>
+int list_operands(auto& args, Operand* list) {
+  using Args = std::remove_cvref_t<decltype(args)>;
   int n = 0;
   std::apply([&](const auto&... o) { (list_operand(args.*(o.field), o.access, list, n), ...); },
              Args::operands);
@@ -36,18 +37,27 @@ struct Task {
   KernelFn<Args> fn;
   Stream stream;
   Args args;
-  static void run(const void* payload) {
-    const auto& task = *static_cast<const Task*>(payload);
+  static void run(const void* arguments) {
+    const auto& task = *static_cast<const Task*>(arguments);
     task.fn(task.args, task.stream);
+  }
+  static int operands(void* arguments, runtime::TaskOperand* list) {
+    return list_operands(static_cast<Task*>(arguments)->args, list);
   }
 };
 
 template <class Args>
-void dispatch(KernelFn<Args> fn, const Stream& stream, const Args& args) {
+[[gnu::noinline]] void queue(const char* name, KernelFn<Args> fn, const Stream& stream, const Args& args) {
+  static_assert(std::is_trivially_copyable_v<Args>, "a queueing device copies Args byte by byte");
+  const Task<Args> task{fn, stream, args};
+  runtime::backend(stream.device)
+      .run(stream, {name, &Task<Args>::run, &Task<Args>::operands, &task, sizeof task});
+}
+
+template <class Args>
+void dispatch(const char* name, KernelFn<Args> fn, const Stream& stream, const Args& args) {
   if (stream.device.is_sim()) {
-    const Task<Args> task{fn, stream, args};
-    static_assert(std::is_trivially_copyable_v<Args>, "a queueing device copies Args byte by byte");
-    runtime::backend(stream.device).run(stream, &Task<Args>::run, &task, sizeof task);
+    queue(name, fn, stream, args);
   } else {
     fn(args, stream);
   }
@@ -56,10 +66,10 @@ void dispatch(KernelFn<Args> fn, const Stream& stream, const Args& args) {
 template <class Args>
 [[gnu::noinline]] void dispatch_observed(const char* name, KernelFn<Args> fn, const Stream& stream,
                                          const Args& args) {
-  runtime::LaunchOperand operands[kMaxOperands];
+  runtime::LaunchOperand operands[runtime::kMaxOperands];
   const runtime::LaunchRecord record{name, stream, operands, list_operands(args, operands)};
   runtime::detail::notify_begin(record);
-  dispatch(fn, stream, args);
+  dispatch(name, fn, stream, args);
   runtime::detail::notify_end(record);
 }
 
@@ -73,7 +83,7 @@ void launch(const KernelTable<Args>& table, DType dtype, const Stream& stream, c
   const KernelFn<Args> fn = table.get(stream.device.type(), dtype);
   detail::count(detail::counters.launches);
   if (runtime::detail::observer_count.load(std::memory_order_relaxed) == 0) [[likely]] {
-    detail::dispatch(fn, stream, args);
+    detail::dispatch(table.name(), fn, stream, args);
   } else {
     detail::dispatch_observed(table.name(), fn, stream, args);
   }

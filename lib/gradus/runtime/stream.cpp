@@ -14,12 +14,21 @@ thread_local std::vector<Stream> current;
 }  // namespace
 
 Stream Stream::create(Device device) {
-  return {device, runtime::backend(device).create_stream(device.index())};
+  return {device, runtime::backend(device).create_stream(device.index(), false)};
+}
+Stream Stream::create_blocking(Device device) {
+  return {device, runtime::backend(device).create_stream(device.index(), true)};
 }
 bool Stream::query() const { return runtime::backend(device).query(*this); }
 void Stream::synchronize() const {
   detail::count(detail::counters.synchronizations);
   runtime::backend(device).synchronize(*this);
+}
+void Stream::wait_stream(const Stream& other) const {
+  if (other == *this) return;
+  Event reached(other.device);
+  reached.record(other);
+  reached.wait(*this);
 }
 
 Stream current_stream(Device device) {

@@ -11,10 +11,17 @@ struct Stream {
   Device device;
   int64_t id = 0;  ///< 0: the default stream
 
-  /// A new stream, as torch.cuda.Stream().
+  /// A new stream, as torch.cuda.Stream(): nothing orders it and the default stream but events. It lives as
+  /// long as the process.
   static Stream create(Device device);
+  /// A stream as cudaStreamCreate() makes it: it and the default stream wait for each other's earlier work.
+  static Stream create_blocking(Device device);
+  /// True when all work queued so far is done, running work included.
   bool query() const;
+  /// Blocks until then; throws the error that the work may have left.
   void synchronize() const;
+  /// Makes later work on this stream wait for all that is queued on `other` now.
+  void wait_stream(const Stream& other) const;
   friend bool operator==(const Stream&, const Stream&) = default;
 };
 

@@ -34,6 +34,11 @@ struct TensorListArg {
   const TensorArg& operator[](int i) const { return items[i]; }
 };
 
+namespace runtime {
+/// The most operands a launch can list: five full tensor lists and a few single ones.
+inline constexpr int kMaxOperands = 5 * TensorListArg::kCapacity + 8;
+}  // namespace runtime
+
 /// How a kernel uses an operand.
 enum class Access : uint8_t { read, write, read_write };
 

@@ -50,6 +50,7 @@ class CpuBackend : public Backend {
   void free(int, void* data) noexcept override { std::free(data); }
   void* allocate_pinned(size_t bytes) override { return allocate(0, bytes); }
   void free_pinned(void* data) noexcept override { std::free(data); }
+  bool is_pinned(const void*, size_t) const override { return false; }
 
   void copy(void* to, Device, const void* from, Device, size_t bytes, const Stream&) override {
     constexpr int64_t kGrain = 1 << 18;
@@ -58,7 +59,7 @@ class CpuBackend : public Backend {
     });
   }
 
-  int64_t create_stream(int) override { return ++streams_; }
+  int64_t create_stream(int, bool) override { return ++streams_; }
   bool query(const Stream&) override { return true; }
   void synchronize(const Stream&) override {}
   void synchronize_device(int) override {}
@@ -77,9 +78,20 @@ class CpuBackend : public Backend {
     return std::chrono::duration<double, std::milli>(b.time - a.time).count();
   }
 
-  void run(const Stream&, void (*task)(const void*), const void* payload, size_t) override { task(payload); }
+  void run(const Stream&, const KernelTask& task) override { task.run(task.arguments); }
+
+  void begin_capture(const Stream&) override { refuse_capture(); }
+  void* end_capture(const Stream&) override { refuse_capture(); }
+  bool is_capturing(const Stream&) override { return false; }
+  void replay(void*, const Stream&) override { refuse_capture(); }
+  void destroy_graph(void*) noexcept override {}
 
  private:
+  [[noreturn]] static void refuse_capture() {
+    GRADUS_FAIL("E-CAPTURE", "capture: cpu kernels run at once and cannot be recorded",
+                hint("capture on a sim or cuda device"));
+  }
+
   std::atomic<int64_t> streams_{0};
 };
 
