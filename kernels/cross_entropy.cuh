@@ -30,7 +30,16 @@ struct CrossEntropyTask {
   GRADUS_HD bool in_range(int64_t t) const { return t >= 0 && t < samples.length; }
 };
 
-/// loss[s], sample_weight[s] = w[t] (what a mean divides by) and log_sum_exp[s], kept for the gradient.
+/// log p of a logit, from its row's maximum and log(sum(exp(x - max))).
+template <class C>
+struct LogSoftmax {
+  C max, log_sum;
+  GRADUS_HD C operator()(C x) const { return (x - max) - log_sum; }
+};
+
+/// loss[s], sample_weight[s] = w[t] (what a mean divides by) and, kept for the gradient, stats[s], the row's
+/// maximum m, and stats[samples + s], log(sum(exp(x - m))). The two stay apart: their sum would lose log 2
+/// beside 1e8.
 template <class T>
 struct CrossEntropyForward {
   static constexpr const char* kName = "cross_entropy";
@@ -38,7 +47,7 @@ struct CrossEntropyForward {
   CrossEntropyTask<T> task;
   C* loss;
   C* sample_weight;
-  C* log_sum_exp;
+  C* stats;
 
   static constexpr bool supports(int block_size) { return whole_warps(block_size); }
   int64_t groups(int) const { return task.samples.count; }
@@ -55,21 +64,22 @@ struct CrossEntropyForward {
     C s = 0;
     for (int64_t k = block.thread_rank(); k < classes; k += block.size())
       s += math::exp(task.logit(row, k) - m);
-    const C lse = m + math::log(block_reduce(block, s, Sum{}, scratch));
+    const LogSoftmax<C> log_p{m, math::log(block_reduce(block, s, Sum{}, scratch))};
     C smooth = 0;
     if (task.label_smoothing > 0) {
       for (int64_t k = block.thread_rank(); k < classes; k += block.size())
-        smooth += task.class_weight(k) * (lse - task.logit(row, k));
+        smooth -= task.class_weight(k) * log_p(task.logit(row, k));
       smooth = block_reduce(block, smooth, Sum{}, scratch);
     }
-    if (block.thread_rank() == 0) finish(sample, row, lse, smooth);
+    if (block.thread_rank() == 0) finish(sample, row, log_p, smooth);
   }
 
  private:
-  GRADUS_HD void finish(int64_t sample, Row row, C lse, C smooth) const {
+  GRADUS_HD void finish(int64_t sample, Row row, LogSoftmax<C> log_p, C smooth) const {
     const int64_t t = task.target[sample];
     const bool ignored = t == task.ignore_index;
-    log_sum_exp[sample] = lse;
+    stats[sample] = log_p.max;
+    stats[task.samples.count + sample] = log_p.log_sum;
     sample_weight[sample] = !ignored && task.in_range(t) ? task.class_weight(t) : C{0};
     if (ignored) {
       loss[sample] = 0;
@@ -77,7 +87,7 @@ struct CrossEntropyForward {
       loss[sample] = std::numeric_limits<C>::quiet_NaN();
     } else {
       const C e = static_cast<C>(task.label_smoothing);
-      const C hard = task.class_weight(t) * (lse - task.logit(row, t));
+      const C hard = -task.class_weight(t) * log_p(task.logit(row, t));
       loss[sample] = e > 0 ? (C{1} - e) * hard + e / static_cast<C>(task.samples.length) * smooth : hard;
     }
   }
@@ -124,7 +134,7 @@ struct CrossEntropyBackward {
   static constexpr const char* kName = "cross_entropy_backward";
   using C = ComputeType<T>;
   CrossEntropyTask<T> task;
-  const C* log_sum_exp;
+  const C* stats;  // from the forward pass
   const T* dloss;
   int64_t dloss_step;
   const C* divisor;
@@ -149,8 +159,9 @@ struct CrossEntropyBackward {
     const C g = sample_gradient(sample, t);
     const C e = static_cast<C>(task.label_smoothing), share = e / static_cast<C>(classes);
     const C hard = task.in_range(t) ? (C{1} - e) * task.class_weight(t) : C{0};
+    const LogSoftmax<C> log_p{stats[sample], stats[task.samples.count + sample]};
     for (int64_t k = block.thread_rank(); k < classes; k += block.size()) {
-      const C p = math::exp(task.logit(row, k) - log_sum_exp[sample]);
+      const C p = math::exp(log_p(task.logit(row, k)));
       C d = hard * (p - (k == t ? C{1} : C{0}));
       if (e > 0) d += share * (p * all_weights - task.class_weight(k));
       dlogits[row.at(k)] = static_cast<T>(t == task.ignore_index ? C{0} : g * d);

@@ -60,16 +60,16 @@ void check(const Case& c) {
   const CrossEntropyTask<T> task{logits.data(), target.data(), c.weighted ? w.data() : nullptr,
                                  c.samples,     c.smoothing,   ignore};
   on_all_blocks<CrossEntropyForward<T>>([&](Runner run) {
-    std::vector<C> loss(static_cast<size_t>(n)), weight(loss), lse(loss), total(1);
+    std::vector<C> loss(static_cast<size_t>(n)), weight(loss), stats(2 * loss.size()), total(1);
     std::vector<T> mean(1), gradient(logits.size());
     const std::vector<T> one(1, static_cast<T>(1.0f));
-    run(CrossEntropyForward<T>{task, loss.data(), weight.data(), lse.data()});
+    run(CrossEntropyForward<T>{task, loss.data(), weight.data(), stats.data()});
     expect_close(loss, want.loss, 2 * tolerance_of<C>());
     EXPECT_EQ(loss[1], 0);
     EXPECT_EQ(weight[1], 0);
     run(CrossEntropyReduce<T>{loss.data(), weight.data(), mean.data(), total.data(), n, true});
     expect_close(mean, {want.mean}, 2 * tolerance_of<T>());
-    run(CrossEntropyBackward<T>{task, lse.data(), one.data(), 0, total.data(), gradient.data()});
+    run(CrossEntropyBackward<T>{task, stats.data(), one.data(), 0, total.data(), gradient.data()});
     expect_close(gradient, want.gradient, tolerance_of<T>());
   });
 }
@@ -87,11 +87,11 @@ TEST(CrossEntropyEdges, SumAndPerSampleGradient) {
   const std::vector<int64_t> target{0, 1};
   const CrossEntropyTask<float> task{logits.data(), target.data(), nullptr, {2, 2}, 0, -100};
   on_all_blocks<CrossEntropyForward<float>>([&](Runner run) {
-    std::vector<float> loss(2), weight(2), lse(2), sum(1), total(1), gradient(4);
-    run(CrossEntropyForward<float>{task, loss.data(), weight.data(), lse.data()});
+    std::vector<float> loss(2), weight(2), stats(4), sum(1), total(1), gradient(4);
+    run(CrossEntropyForward<float>{task, loss.data(), weight.data(), stats.data()});
     run(CrossEntropyReduce<float>{loss.data(), weight.data(), sum.data(), total.data(), 2, false});
     expect_close(sum, {2 * std::log(2.0)}, 1e-6);
-    run(CrossEntropyBackward<float>{task, lse.data(), dloss.data(), 1, nullptr, gradient.data()});
+    run(CrossEntropyBackward<float>{task, stats.data(), dloss.data(), 1, nullptr, gradient.data()});
     expect_close(gradient, {-1, 1, -0.5, 0.5}, 1e-6);
   });
 }
@@ -100,17 +100,32 @@ TEST(CrossEntropyEdges, AllIgnoredIsNaNAndATargetOutOfRangeTouchesNothing) {
   const std::vector<float> logits{1, 2, 3, 4};
   const std::vector<int64_t> ignored{7, 7}, wild{int64_t{1} << 40, -1};
   on_all_blocks<CrossEntropyForward<float>>([&](Runner run) {
-    std::vector<float> loss(2), weight(2), lse(2), mean(1), total(1), gradient(4);
+    std::vector<float> loss(2), weight(2), stats(4), mean(1), total(1), gradient(4);
     const float one = 1;
     run(CrossEntropyForward<float>{
-        {logits.data(), ignored.data(), nullptr, {2, 2}, 0, 7}, loss.data(), weight.data(), lse.data()});
+        {logits.data(), ignored.data(), nullptr, {2, 2}, 0, 7}, loss.data(), weight.data(), stats.data()});
     run(CrossEntropyReduce<float>{loss.data(), weight.data(), mean.data(), total.data(), 2, true});
     EXPECT_TRUE(std::isnan(mean[0]));
     const CrossEntropyTask<float> task{logits.data(), wild.data(), nullptr, {2, 2}, 0, -100};
-    run(CrossEntropyForward<float>{task, loss.data(), weight.data(), lse.data()});
+    run(CrossEntropyForward<float>{task, loss.data(), weight.data(), stats.data()});
     EXPECT_TRUE(std::isnan(loss[0]) && std::isnan(loss[1]));
-    run(CrossEntropyBackward<float>{task, lse.data(), &one, 0, nullptr, gradient.data()});
+    run(CrossEntropyBackward<float>{task, stats.data(), &one, 0, nullptr, gradient.data()});
     for (const float g : gradient) EXPECT_TRUE(std::isnan(g));
+  });
+}
+
+// The losses and the gradient of logits 1e8 apart from 0: float has steps of 8 there, log 2 must not meet them.
+TEST(CrossEntropyEdges, NUM_01_large_logits_keep_log_2) {
+  const std::vector<float> logits{1e8F, 1e8F, -1e8F, 1e8F};
+  const std::vector<int64_t> target{0, 1};
+  const CrossEntropyTask<float> task{logits.data(), target.data(), nullptr, {2, 2}, 0, -100};
+  on_all_blocks<CrossEntropyForward<float>>([&](Runner run) {
+    std::vector<float> loss(2), weight(2), stats(4), gradient(4);
+    const float one = 1;
+    run(CrossEntropyForward<float>{task, loss.data(), weight.data(), stats.data()});
+    expect_close(loss, {std::log(2.0), 0}, 1e-6);
+    run(CrossEntropyBackward<float>{task, stats.data(), &one, 0, nullptr, gradient.data()});
+    expect_close(gradient, {-0.5, 0.5, 0, 0}, 1e-6);
   });
 }
 

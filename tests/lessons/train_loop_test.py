@@ -235,7 +235,10 @@ class TrainLoop(unittest.TestCase):
         self.assertEqual(epoch_lines(self.run_well("--quick")), epoch_lines(self.first.stdout))
 
     def test_progress_bar_on_a_terminal_only(self):
-        terminal, stdout = pty.openpty()
+        try:
+            terminal, stdout = pty.openpty()
+        except OSError as error:  # a container without /dev/pts
+            self.skipTest(f"no terminal to draw on: {error}")
         process = subprocess.Popen(self.command("--epochs", "2", "--batch-size", "16"), stdout=stdout)
         os.close(stdout)
         drawn = b""
