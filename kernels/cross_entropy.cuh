@@ -30,11 +30,11 @@ struct CrossEntropyTask {
   GRADUS_HD bool in_range(int64_t t) const { return t >= 0 && t < samples.length; }
 };
 
-/// log p of a logit, from its row's maximum and log(sum(exp(x - max))).
+/// -log p of a logit, from its row's maximum and log(sum(exp(x - max))).
 template <class C>
-struct LogSoftmax {
+struct NegativeLogSoftmax {
   C max, log_sum;
-  GRADUS_HD C operator()(C x) const { return (x - max) - log_sum; }
+  GRADUS_HD C operator()(C x) const { return log_sum - (x - max); }
 };
 
 /// loss[s], sample_weight[s] = w[t] (what a mean divides by) and, kept for the gradient, stats[s], the row's
@@ -64,22 +64,22 @@ struct CrossEntropyForward {
     C s = 0;
     for (int64_t k = block.thread_rank(); k < classes; k += block.size())
       s += math::exp(task.logit(row, k) - m);
-    const LogSoftmax<C> log_p{m, math::log(block_reduce(block, s, Sum{}, scratch))};
+    const NegativeLogSoftmax<C> nll{m, math::log(block_reduce(block, s, Sum{}, scratch))};
     C smooth = 0;
     if (task.label_smoothing > 0) {
       for (int64_t k = block.thread_rank(); k < classes; k += block.size())
-        smooth -= task.class_weight(k) * log_p(task.logit(row, k));
+        smooth += task.class_weight(k) * nll(task.logit(row, k));
       smooth = block_reduce(block, smooth, Sum{}, scratch);
     }
-    if (block.thread_rank() == 0) finish(sample, row, log_p, smooth);
+    if (block.thread_rank() == 0) finish(sample, row, nll, smooth);
   }
 
  private:
-  GRADUS_HD void finish(int64_t sample, Row row, LogSoftmax<C> log_p, C smooth) const {
+  GRADUS_HD void finish(int64_t sample, Row row, NegativeLogSoftmax<C> nll, C smooth) const {
     const int64_t t = task.target[sample];
     const bool ignored = t == task.ignore_index;
-    stats[sample] = log_p.max;
-    stats[task.samples.count + sample] = log_p.log_sum;
+    stats[sample] = nll.max;
+    stats[task.samples.count + sample] = nll.log_sum;
     sample_weight[sample] = !ignored && task.in_range(t) ? task.class_weight(t) : C{0};
     if (ignored) {
       loss[sample] = 0;
@@ -87,7 +87,7 @@ struct CrossEntropyForward {
       loss[sample] = std::numeric_limits<C>::quiet_NaN();
     } else {
       const C e = static_cast<C>(task.label_smoothing);
-      const C hard = -task.class_weight(t) * log_p(task.logit(row, t));
+      const C hard = task.class_weight(t) * nll(task.logit(row, t));
       loss[sample] = e > 0 ? (C{1} - e) * hard + e / static_cast<C>(task.samples.length) * smooth : hard;
     }
   }
@@ -159,9 +159,9 @@ struct CrossEntropyBackward {
     const C g = sample_gradient(sample, t);
     const C e = static_cast<C>(task.label_smoothing), share = e / static_cast<C>(classes);
     const C hard = task.in_range(t) ? (C{1} - e) * task.class_weight(t) : C{0};
-    const LogSoftmax<C> log_p{stats[sample], stats[task.samples.count + sample]};
+    const NegativeLogSoftmax<C> nll{stats[sample], stats[task.samples.count + sample]};
     for (int64_t k = block.thread_rank(); k < classes; k += block.size()) {
-      const C p = math::exp(log_p(task.logit(row, k)));
+      const C p = math::exp(-nll(task.logit(row, k)));
       C d = hard * (p - (k == t ? C{1} : C{0}));
       if (e > 0) d += share * (p * all_weights - task.class_weight(k));
       dlogits[row.at(k)] = static_cast<T>(t == task.ignore_index ? C{0} : g * d);
