@@ -1,183 +1,171 @@
-// Cross entropy of logits and class indices, log_softmax and nll_loss in one pass; a block for each sample.
-//
-// The loss of a sample of class t, with p = softmax(logits), class weights w and label smoothing e over K
-// classes:
-//   (1 - e) w[t] (-log p[t]) + e / K sum_k w[k] (-log p[k])
-// A sample whose target is ignore_index has loss 0 and weight 0. Targets are checked by the host before; a
-// kernel that meets one out of range writes NaN for its sample.
+// Cross entropy of rows of logits and class indices: the host loops of cpu and sim. One kernel makes the
+// losses and their mean or sum, another the gradient. With `log_probabilities` the rows are taken to be
+// log_softmax's result already: nll_loss.
 #pragma once
-#include <gradus/base/math.h>
+#include "kernels/softmax.cuh"
 
-#include <kernels/blocks/launch.cuh>
-#include <kernels/blocks/reduce.cuh>
-#include <kernels/blocks/rows.cuh>
+namespace gradus {
 
-namespace gradus::kernels {
-
-/// What forward and backward share. Logits are contiguous [outer, classes, inner]; `samples` are their rows.
-template <class T>
-struct CrossEntropyTask {
-  using C = ComputeType<T>;
-  const T* logits;
-  const int64_t* target;  // [samples]
-  const C* weight;        // [classes] or null: all 1
-  Rows samples;
-  double label_smoothing;
+/// logits: [samples, classes], contiguous; target: int64 [samples]; weight: [classes] in logits' dtype, may
+/// be absent. Computed and kept in the compute type C: losses, C [samples]; stats, C [2, samples], each row's
+/// maximum m and log(sum(exp(x - m))) (kept apart: their sum would lose log 2 beside 1e8); total_weight, C.
+/// result: [samples] with `each`, else one element: the sum, or with `mean` sum / total_weight.
+struct CrossEntropyArgs {
+  TensorArg logits, target, weight, losses, stats, total_weight, result;
+  const char* name;
   int64_t ignore_index;
-
-  GRADUS_HD C class_weight(int64_t k) const { return weight != nullptr ? weight[k] : C{1}; }
-  GRADUS_HD C logit(Row row, int64_t k) const { return static_cast<C>(logits[row.at(k)]); }
-  GRADUS_HD bool in_range(int64_t t) const { return t >= 0 && t < samples.length; }
+  double label_smoothing;
+  bool log_probabilities, each, mean;
+  static constexpr auto operands = std::tuple{
+      in(&CrossEntropyArgs::logits),  in(&CrossEntropyArgs::target), in(&CrossEntropyArgs::weight),
+      out(&CrossEntropyArgs::losses), out(&CrossEntropyArgs::stats), out(&CrossEntropyArgs::total_weight),
+      out(&CrossEntropyArgs::result)};
 };
 
-/// -log p of a logit, from its row's maximum and log(sum(exp(x - max))).
-template <class C>
-struct NegativeLogSoftmax {
-  C max, log_sum;
-  GRADUS_HD C operator()(C x) const { return log_sum - (x - max); }
+/// d_logits from the gradient dy of the result.
+struct CrossEntropyBackwardArgs {
+  TensorArg logits, target, weight, stats, total_weight, dy, d_logits;
+  int64_t ignore_index;
+  double label_smoothing;
+  bool log_probabilities, each, mean;
+  static constexpr auto operands =
+      std::tuple{in(&CrossEntropyBackwardArgs::logits),       in(&CrossEntropyBackwardArgs::target),
+                 in(&CrossEntropyBackwardArgs::weight),       in(&CrossEntropyBackwardArgs::stats),
+                 in(&CrossEntropyBackwardArgs::total_weight), in(&CrossEntropyBackwardArgs::dy),
+                 out(&CrossEntropyBackwardArgs::d_logits)};
 };
 
-/// loss[s], sample_weight[s] = w[t] (what a mean divides by) and, kept for the gradient, stats[s], the row's
-/// maximum m, and stats[samples + s], log(sum(exp(x - m))). The two stay apart: their sum would lose log 2
-/// beside 1e8.
-template <class T>
-struct CrossEntropyForward {
-  static constexpr const char* kName = "cross_entropy";
-  using C = ComputeType<T>;
-  CrossEntropyTask<T> task;
-  C* loss;
-  C* sample_weight;
-  C* stats;
-
-  static constexpr bool supports(int block_size) { return whole_warps(block_size); }
-  int64_t groups(int) const { return task.samples.count; }
-  size_t shared_bytes(int block_size) const { return shared_size<C>(reduce_slots(block_size)); }
-
-  template <Block B>
-  GRADUS_HD void operator()(B& block) const {
-    C* scratch = block.template shared<C>(reduce_slots(block.size()));
-    const int64_t sample = block.group_index(), classes = task.samples.length;
-    const Row row = task.samples.row(sample);
-    C m = -std::numeric_limits<C>::infinity();
-    for (int64_t k = block.thread_rank(); k < classes; k += block.size()) m = Max{}(task.logit(row, k), m);
-    m = block_reduce(block, m, Max{}, scratch);
-    C s = 0;
-    for (int64_t k = block.thread_rank(); k < classes; k += block.size())
-      s += math::exp(task.logit(row, k) - m);
-    const NegativeLogSoftmax<C> nll{m, math::log(block_reduce(block, s, Sum{}, scratch))};
-    C smooth = 0;
-    if (task.label_smoothing > 0) {
-      for (int64_t k = block.thread_rank(); k < classes; k += block.size())
-        smooth += task.class_weight(k) * nll(task.logit(row, k));
-      smooth = block_reduce(block, smooth, Sum{}, scratch);
-    }
-    if (block.thread_rank() == 0) finish(sample, row, nll, smooth);
+struct CrossEntropyKernel {
+  template <class T>
+  static void run(const CrossEntropyArgs& a, const Stream&) {
+    using C = ComputeType<T>;
+    const int64_t samples = a.logits.sizes[0], classes = a.logits.sizes[1];
+    check_targets(a, samples, classes);
+    parallel_for(0, samples, std::max<int64_t>(1, rows::kGrain / std::max<int64_t>(classes, 1)),
+                 [&](int64_t begin, int64_t end) {
+                   for (int64_t i = begin; i < end; ++i) sample<T>(a, i, samples, classes);
+                 });
+    const C* losses = a.losses.data<C>();
+    const C total = sum(samples, [&](int64_t i) { return losses[i]; });
+    const C weight = sum(samples, [&](int64_t i) { return target_weight<T>(a, i); });
+    *a.total_weight.data<C>() = weight;
+    T* result = a.result.data<T>();
+    if (!a.each) *result = static_cast<T>(a.mean ? total / weight : total);
+    for (int64_t i = 0; a.each && i < samples; ++i) result[i] = static_cast<T>(losses[i]);
   }
 
  private:
-  GRADUS_HD void finish(int64_t sample, Row row, NegativeLogSoftmax<C> nll, C smooth) const {
-    const int64_t t = task.target[sample];
-    const bool ignored = t == task.ignore_index;
-    stats[sample] = nll.max;
-    stats[task.samples.count + sample] = nll.log_sum;
-    sample_weight[sample] = !ignored && task.in_range(t) ? task.class_weight(t) : C{0};
-    if (ignored) {
-      loss[sample] = 0;
-    } else if (!task.in_range(t)) {
-      loss[sample] = std::numeric_limits<C>::quiet_NaN();
+  // Before anything is written. On a device this is its assertion.
+  static void check_targets(const CrossEntropyArgs& a, int64_t samples, int64_t classes) {
+    const int64_t* target = a.target.data<int64_t>();
+    for (int64_t i = 0; i < samples; ++i) {
+      const int64_t t = target[i];
+      GRADUS_CHECK((t >= 0 && t < classes) || t == a.ignore_index, "E-TARGET", a.name, ": Target ", t,
+                   " is out of bounds. Expected a class in [0, ", classes, "), for there are ", classes,
+                   " classes, or ignore_index ", a.ignore_index, "; sample ", i,
+                   hint("check the labels, and that the last layer has one output for each class"));
+    }
+  }
+
+  template <class V>
+  static auto sum(int64_t n, const V& v) {
+    using C = decltype(v(0));
+    return reduction::pairwise_sum<C>(n, [&](int64_t begin, int64_t end) {
+      return reduction::fold<rows::kLanes, reduction::Add>(end - begin, C{0},
+                                                           [&](int64_t i) { return v(begin + i); });
+    });
+  }
+
+  template <class T>
+  static ComputeType<T> target_weight(const CrossEntropyArgs& a, int64_t i) {
+    using C = ComputeType<T>;
+    const int64_t t = a.target.data<int64_t>()[i];
+    if (t == a.ignore_index) return 0;
+    return a.weight.present() ? static_cast<C>(a.weight.data<T>()[t]) : C{1};
+  }
+
+  template <class T>
+  static void sample(const CrossEntropyArgs& a, int64_t i, int64_t samples, int64_t classes) {
+    using C = ComputeType<T>;
+    const T* x = a.logits.data<T>() + i * classes;
+    const int64_t t = a.target.data<int64_t>()[i];
+    C m = 0, log_s = 0;
+    if (!a.log_probabilities) {
+      m = rows::largest(x, classes);
+      log_s = math::log(rows::sum_exp(x, classes, m));
+      a.stats.data<C>()[i] = m;
+      a.stats.data<C>()[samples + i] = log_s;
+    }
+    auto loss = [&](int64_t k) { return log_s - (static_cast<C>(x[k]) - m); };
+    C total = 0;
+    if (t != a.ignore_index) total = target_weight<T>(a, i) * loss(t);
+    if (t != a.ignore_index && a.label_smoothing > 0) {
+      const C e = static_cast<C>(a.label_smoothing);
+      const T* w = a.weight.present() ? a.weight.data<T>() : nullptr;
+      const C smooth = reduction::fold<rows::kLanes, reduction::Add>(
+          classes, C{0}, [&](int64_t k) { return w != nullptr ? static_cast<C>(w[k]) * loss(k) : loss(k); });
+      total = (1 - e) * total + e / static_cast<C>(classes) * smooth;
+    }
+    a.losses.data<C>()[i] = total;
+  }
+};
+
+struct CrossEntropyBackwardKernel {
+  template <class T>
+  static void run(const CrossEntropyBackwardArgs& a, const Stream&) {
+    using C = ComputeType<T>;
+    const int64_t samples = a.logits.sizes[0], classes = a.logits.sizes[1];
+    const T* w = a.weight.present() ? a.weight.data<T>() : nullptr;
+    C all_weights = static_cast<C>(classes);
+    if (w != nullptr) {
+      all_weights = reduction::fold<rows::kLanes, reduction::Add>(
+          classes, C{0}, [&](int64_t k) { return static_cast<C>(w[k]); });
+    }
+    parallel_for(0, samples, std::max<int64_t>(1, rows::kGrain / std::max<int64_t>(classes, 1)),
+                 [&](int64_t begin, int64_t end) {
+                   for (int64_t i = begin; i < end; ++i) sample<T>(a, i, samples, classes, w, all_weights);
+                 });
+  }
+
+ private:
+  // d = g ((1 - e) w[t] (p - onehot(t)) + e / K (p sum(w) - w)), p = softmax(x); without p for nll_loss.
+  template <class T, class C>
+  static void sample(const CrossEntropyBackwardArgs& a, int64_t i, int64_t samples, int64_t classes,
+                     const T* w, C all_weights) {
+    const T* x = a.logits.data<T>() + i * classes;
+    T* d = a.d_logits.data<T>() + i * classes;
+    const int64_t t = a.target.data<int64_t>()[i];
+    if (t == a.ignore_index) {
+      std::fill_n(d, classes, T(0.0f));
+      return;
+    }
+    const T* dy = a.dy.data<T>();
+    C g = static_cast<C>(a.each ? dy[i] : dy[0]);
+    if (a.mean) g /= *a.total_weight.data<C>();
+    const C e = static_cast<C>(a.label_smoothing), share = g * e / static_cast<C>(classes);
+    const C hard = g * (1 - e) * (w != nullptr ? static_cast<C>(w[t]) : C{1});
+    if (a.log_probabilities) {
+      std::fill_n(d, classes, T(0.0f));
+      d[t] = static_cast<T>(-hard);
+      return;
+    }
+    const C m = a.stats.data<C>()[i], log_s = a.stats.data<C>()[samples + i],
+            of_p = hard + share * all_weights;
+    auto slope = [=](C v) { return of_p * math::exp((v - m) - log_s); };
+    if (w == nullptr || share == 0) {
+      rows::map(x, d, classes, [=](C v) { return slope(v) - share; });
     } else {
-      const C e = static_cast<C>(task.label_smoothing);
-      const C hard = task.class_weight(t) * nll(task.logit(row, t));
-      loss[sample] = e > 0 ? (C{1} - e) * hard + e / static_cast<C>(task.samples.length) * smooth : hard;
+#pragma omp simd
+      for (int64_t k = 0; k < classes; ++k)
+        d[k] = static_cast<T>(slope(static_cast<C>(x[k])) - share * static_cast<C>(w[k]));
+    }
+    if constexpr (std::is_same_v<T, C>) {
+      d[t] -= hard;
+    } else {  // once more, to round once only
+      const C smooth = w != nullptr ? share * static_cast<C>(w[t]) : share;
+      d[t] = static_cast<T>(slope(static_cast<C>(x[t])) - smooth - hard);
     }
   }
 };
 
-/// result = sum(loss), or with Mean sum(loss) / sum(sample_weight), and total_weight = sum(sample_weight), in
-/// one block. The mean of no samples is NaN, as in PyTorch.
-template <class T>
-struct CrossEntropyReduce {
-  static constexpr const char* kName = "cross_entropy_reduce";
-  using C = ComputeType<T>;
-  const C* loss;
-  const C* sample_weight;
-  T* result;
-  C* total_weight;
-  int64_t samples;
-  bool mean;
-
-  static constexpr bool supports(int block_size) { return whole_warps(block_size); }
-  int64_t groups(int) const { return 1; }
-  size_t shared_bytes(int block_size) const { return shared_size<C>(reduce_slots(block_size)); }
-
-  template <Block B>
-  GRADUS_HD void operator()(B& block) const {
-    C* scratch = block.template shared<C>(reduce_slots(block.size()));
-    C sum = 0, weight = 0;
-    for (int64_t i = block.thread_rank(); i < samples; i += block.size()) {
-      sum += loss[i];
-      weight += sample_weight[i];
-    }
-    sum = block_reduce(block, sum, Sum{}, scratch);
-    weight = block_reduce(block, weight, Sum{}, scratch);
-    if (block.thread_rank() != 0) return;
-    *total_weight = weight;
-    *result = static_cast<T>(mean ? sum / weight : sum);
-  }
-};
-
-/// dlogits[k] = g ((1 - e) w[t] (p[k] - [k = t]) + e / K (p[k] sum(w) - w[k])), where g is the gradient of
-/// the sample's loss: dloss[sample * dloss_step] (step 0: one for all), divided by *divisor if that is given
-/// (a mean's total weight).
-template <class T>
-struct CrossEntropyBackward {
-  static constexpr const char* kName = "cross_entropy_backward";
-  using C = ComputeType<T>;
-  CrossEntropyTask<T> task;
-  const C* stats;  // from the forward pass
-  const T* dloss;
-  int64_t dloss_step;
-  const C* divisor;
-  T* dlogits;
-
-  static constexpr bool supports(int block_size) { return whole_warps(block_size); }
-  int64_t groups(int) const { return task.samples.count; }
-  size_t shared_bytes(int block_size) const { return shared_size<C>(reduce_slots(block_size)); }
-
-  template <Block B>
-  GRADUS_HD void operator()(B& block) const {
-    C* scratch = block.template shared<C>(reduce_slots(block.size()));
-    const int64_t sample = block.group_index(), classes = task.samples.length;
-    const Row row = task.samples.row(sample);
-    C all_weights = 0;
-    if (task.label_smoothing > 0) {
-      for (int64_t k = block.thread_rank(); k < classes; k += block.size())
-        all_weights += task.class_weight(k);
-      all_weights = block_reduce(block, all_weights, Sum{}, scratch);
-    }
-    const int64_t t = task.target[sample];
-    const C g = sample_gradient(sample, t);
-    const C e = static_cast<C>(task.label_smoothing), share = e / static_cast<C>(classes);
-    const C hard = task.in_range(t) ? (C{1} - e) * task.class_weight(t) : C{0};
-    const NegativeLogSoftmax<C> nll{stats[sample], stats[task.samples.count + sample]};
-    for (int64_t k = block.thread_rank(); k < classes; k += block.size()) {
-      const C p = math::exp(-nll(task.logit(row, k)));
-      C d = hard * (p - (k == t ? C{1} : C{0}));
-      if (e > 0) d += share * (p * all_weights - task.class_weight(k));
-      dlogits[row.at(k)] = static_cast<T>(t == task.ignore_index ? C{0} : g * d);
-    }
-  }
-
- private:
-  GRADUS_HD C sample_gradient(int64_t sample, int64_t t) const {
-    if (!task.in_range(t)) return std::numeric_limits<C>::quiet_NaN();
-    const C g = static_cast<C>(dloss[sample * dloss_step]);
-    return divisor != nullptr ? g / *divisor : g;
-  }
-};
-
-}  // namespace gradus::kernels
-
-GRADUS_KERNEL_FLOATING(gradus::kernels::CrossEntropyForward);
-GRADUS_KERNEL_FLOATING(gradus::kernels::CrossEntropyReduce);
-GRADUS_KERNEL_FLOATING(gradus::kernels::CrossEntropyBackward);
+}  // namespace gradus

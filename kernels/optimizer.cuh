@@ -1,11 +1,35 @@
-// One element's step of SGD and of Adam, fused: parameter, gradient and state are read and written once.
+// SGD's and Adam's step, fused: parameter, gradient and state are read and written once. A launch takes many
+// tensors. Operands, one element's update (for every device), and the host loops.
 #pragma once
 #include <gradus/base/math.h>
+#include <gradus/base/parallel.h>
+#include <gradus/runtime/stream.h>
+#include <gradus/runtime/tensor_arg.h>
 
-#include <cmath>
-#include <kernels/blocks/launch.cuh>
+#include <tuple>
 
-namespace gradus::kernels {
+namespace gradus {
+
+/// Tensor i of each list belongs to parameter i; all of one dtype, but steps (float32 scalars) and lr (a
+/// float64 scalar). Adds 1 to each step first.
+struct AdamArgs {
+  TensorListArg params, grads, exp_avgs, exp_avg_sqs, steps;
+  TensorArg lr;
+  double beta1, beta2, eps, weight_decay;
+  bool decoupled_weight_decay;
+  static constexpr auto operands =
+      std::tuple{inout(&AdamArgs::params),      in(&AdamArgs::grads),    inout(&AdamArgs::exp_avgs),
+                 inout(&AdamArgs::exp_avg_sqs), inout(&AdamArgs::steps), in(&AdamArgs::lr)};
+};
+/// `buffers` is read and written only if momentum is not 0; first_step: they then start as the gradients.
+struct SgdArgs {
+  TensorListArg params, grads, buffers;
+  TensorArg lr;
+  double momentum, dampening, weight_decay;
+  bool nesterov, first_step;
+  static constexpr auto operands =
+      std::tuple{inout(&SgdArgs::params), in(&SgdArgs::grads), inout(&SgdArgs::buffers), in(&SgdArgs::lr)};
+};
 
 /// PyTorch's SGD. C: the compute type.
 template <class C>
@@ -54,75 +78,81 @@ struct AdamUpdate {
   }
 };
 
-/// A step of SGD on n elements; `buffer` may be null if momentum is 0. A thread for each element.
-/// lr, if not null, is read from the device in place of update.lr, so that a replayed step follows a
-/// schedule.
-template <class T>
-struct SgdStep {
-  static constexpr const char* kName = "sgd";
-  using C = ComputeType<T>;
-  T* param;
-  const T* grad;
-  T* buffer;
-  int64_t n;
-  SgdUpdate<C> update;
-  const C* lr;
+namespace optimizer {
+inline constexpr int64_t kGrain = 16384;  // elements a thread should have at least
+}
 
-  static constexpr bool supports(int block_size) { return any_size(block_size); }
-  int64_t groups(int block_size) const { return blocks_for(n, block_size); }
-  size_t shared_bytes(int) const { return 0; }
-
-  template <Block B>
-  GRADUS_HD void operator()(B& block) const {
-    const int64_t i = element(block);
-    if (i >= n) return;
-    SgdUpdate<C> now = update;
-    if (lr != nullptr) now.lr = *lr;
-    C p = static_cast<C>(param[i]), b = buffer != nullptr ? static_cast<C>(buffer[i]) : C{0};
-    now(p, static_cast<C>(grad[i]), b);
-    param[i] = static_cast<T>(p);
-    if (buffer != nullptr) buffer[i] = static_cast<T>(b);
-  }
-};
-
-/// A step of Adam or AdamW on n elements. A thread for each element.
-/// lr (may be null: update.lr) and step (the number of this step, from 1) live on the device, for replay.
-template <class T>
-struct AdamStep {
-  static constexpr const char* kName = "adam";
-  using C = ComputeType<T>;
-  T* param;
-  const T* grad;
-  T* exp_avg;
-  T* exp_avg_sq;
-  int64_t n;
-  AdamUpdate<C> update;
-  const C* lr;
-  const C* step;
-
-  static constexpr bool supports(int block_size) { return any_size(block_size); }
-  int64_t groups(int block_size) const { return blocks_for(n, block_size); }
-  size_t shared_bytes(int) const { return shared_size<AdamUpdate<C>>(1); }
-
-  template <Block B>
-  GRADUS_HD void operator()(B& block) const {
-    auto* now = block.template shared<AdamUpdate<C>>(1);
-    if (block.thread_rank() == 0) {  // the powers of beta are dear: once a block
-      *now = update.at_step(static_cast<double>(*step));
-      if (lr != nullptr) now->lr = *lr;
+struct AdamKernel {
+  template <class T>
+  static void run(const AdamArgs& a, const Stream&) {
+    using C = ComputeType<T>;
+    AdamUpdate<C> update{};
+    update.lr = static_cast<C>(*a.lr.data<double>());
+    update.beta1 = a.beta1, update.beta2 = a.beta2;
+    update.eps = static_cast<C>(a.eps);
+    update.weight_decay = static_cast<C>(a.weight_decay);
+    update.decoupled_weight_decay = a.decoupled_weight_decay;
+    for (int i = 0; i < a.params.count; ++i) {
+      const float step = ++*a.steps[i].data<float>();
+      apply(update.at_step(static_cast<double>(step)), a.params[i].numel(), a.params[i].data<T>(),
+            a.grads[i].data<T>(), a.exp_avgs[i].data<T>(), a.exp_avg_sqs[i].data<T>());
     }
-    block.sync();
-    const int64_t i = element(block);
-    if (i >= n) return;
-    C p = static_cast<C>(param[i]), m = static_cast<C>(exp_avg[i]), v = static_cast<C>(exp_avg_sq[i]);
-    (*now)(p, static_cast<C>(grad[i]), m, v);
-    param[i] = static_cast<T>(p);
-    exp_avg[i] = static_cast<T>(m);
-    exp_avg_sq[i] = static_cast<T>(v);
+  }
+  template <class T, class Update>
+  static void apply(const Update& update, int64_t n, T* param, const T* grad, T* exp_avg, T* exp_avg_sq) {
+    using C = ComputeType<T>;
+    parallel_for(0, n, optimizer::kGrain, [&](int64_t begin, int64_t end) {
+      const Update u = update;  // a copy: the compiler need not fear that the stores change it
+#pragma omp simd
+      for (int64_t i = begin; i < end; ++i) {
+        C p = static_cast<C>(param[i]), m = static_cast<C>(exp_avg[i]), v = static_cast<C>(exp_avg_sq[i]);
+        u(p, static_cast<C>(grad[i]), m, v);
+        param[i] = static_cast<T>(p), exp_avg[i] = static_cast<T>(m), exp_avg_sq[i] = static_cast<T>(v);
+      }
+    });
   }
 };
 
-}  // namespace gradus::kernels
+struct SgdKernel {
+  template <class T>
+  static void run(const SgdArgs& a, const Stream&) {
+    using C = ComputeType<T>;
+    const SgdUpdate<C> update{.lr = static_cast<C>(*a.lr.data<double>()),
+                              .momentum = static_cast<C>(a.momentum),
+                              .dampening = static_cast<C>(a.dampening),
+                              .weight_decay = static_cast<C>(a.weight_decay),
+                              .nesterov = a.nesterov,
+                              .first_step = a.first_step};
+    for (int i = 0; i < a.params.count; ++i) {
+      T* param = a.params[i].data<T>();
+      const T* grad = a.grads[i].data<T>();
+      T* buffer = a.momentum != 0 ? a.buffers[i].data<T>() : nullptr;
+      apply(update, a.params[i].numel(), param, grad, buffer);
+    }
+  }
+  template <class T, class Update>
+  static void apply(const Update& update, int64_t n, T* param, const T* grad, T* buffer) {
+    using C = ComputeType<T>;
+    parallel_for(0, n, optimizer::kGrain, [&](int64_t begin, int64_t end) {
+      Update u = update;
+      if (!buffer) {
+        u.momentum = 0;
+#pragma omp simd
+        for (int64_t i = begin; i < end; ++i) {
+          C p = static_cast<C>(param[i]), none = 0;
+          u(p, static_cast<C>(grad[i]), none);
+          param[i] = static_cast<T>(p);
+        }
+        return;
+      }
+#pragma omp simd
+      for (int64_t i = begin; i < end; ++i) {
+        C p = static_cast<C>(param[i]), b = static_cast<C>(buffer[i]);
+        u(p, static_cast<C>(grad[i]), b);
+        param[i] = static_cast<T>(p), buffer[i] = static_cast<T>(b);
+      }
+    });
+  }
+};
 
-GRADUS_KERNEL_FLOATING(gradus::kernels::SgdStep);
-GRADUS_KERNEL_FLOATING(gradus::kernels::AdamStep);
+}  // namespace gradus

@@ -19,6 +19,7 @@ expect_refused(lib/gradus/ops/a.cpp "<gradus/backends/cpu/conv.h>" "must not inc
 expect_refused(lib/gradus/backends/cpu/a.cpp "<gradus/backends/sim/sim.h>" "must not include")
 expect_refused(lib/gradus/nn/a.h "<gradus/optim/sgd.h>" "must not include")
 expect_refused(kernels/a.cuh "<gradus/tensor/tensor.h>" "must not include")
+expect_refused(kernels/a.cuh "<kernels/blocks/launch.cuh>" "x_block.cuh")
 expect_refused(lib/gradus/data/a.h "<gradus/gradus.h>" "umbrella")
 expect_refused(lib/gradus/ops/a.h "<cuda_runtime.h>" "CUDA headers")
 expect_refused(lib/gradus/io/a.h "<nlohmann/json.hpp>" "nlohmann-json")

@@ -9,11 +9,11 @@
 #include <gradus/ops/reduce.h>
 #include <gradus/ops/softmax.h>
 
-#include <kernels/cross_entropy.cuh>
-#include <kernels/cumsum.cuh>
-#include <kernels/layer_norm.cuh>
-#include <kernels/reduce_rows.cuh>
-#include <kernels/softmax.cuh>
+#include <kernels/cross_entropy_block.cuh>
+#include <kernels/cumsum_block.cuh>
+#include <kernels/layer_norm_block.cuh>
+#include <kernels/reduce_block.cuh>
+#include <kernels/softmax_block.cuh>
 
 #include "kernels/kernel_testing.h"
 

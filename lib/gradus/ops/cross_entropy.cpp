@@ -6,7 +6,7 @@
 #include <gradus/ops/reduce.h>
 #include <gradus/ops/softmax.h>
 
-#include "kernels/cross_entropy_rows.cuh"
+#include "kernels/cross_entropy.cuh"
 
 namespace gradus {
 namespace {

@@ -1,7 +1,7 @@
 #include <gradus/ops/common.h>
 #include <gradus/ops/cumsum.h>
 
-#include "kernels/cumsum_rows.cuh"
+#include "kernels/cumsum.cuh"
 
 namespace gradus {
 namespace {

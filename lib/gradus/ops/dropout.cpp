@@ -1,7 +1,7 @@
 #include <gradus/ops/common.h>
 #include <gradus/ops/dropout.h>
 
-#include "kernels/dropout_rows.cuh"
+#include "kernels/dropout.cuh"
 
 namespace gradus {
 namespace {

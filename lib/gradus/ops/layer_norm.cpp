@@ -3,7 +3,7 @@
 #include <gradus/ops/layer_norm.h>
 #include <gradus/ops/reduce.h>
 
-#include "kernels/layer_norm_rows.cuh"
+#include "kernels/layer_norm.cuh"
 
 namespace gradus {
 namespace {

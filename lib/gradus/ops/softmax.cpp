@@ -3,7 +3,7 @@
 #include <gradus/ops/reduce.h>
 #include <gradus/ops/softmax.h>
 
-#include "kernels/softmax_rows.cuh"
+#include "kernels/softmax.cuh"
 
 namespace gradus {
 namespace {

@@ -1,4 +1,4 @@
-#include <kernels/layer_norm.cuh>
+#include <kernels/layer_norm_block.cuh>
 
 #include "kernels/kernel_testing.h"
 

@@ -1,4 +1,4 @@
-#include <kernels/max_pool2d.cuh>
+#include <kernels/max_pool2d_block.cuh>
 
 #include "kernels/kernel_testing.h"
 

@@ -1,4 +1,4 @@
-#include <kernels/optimizer.cuh>
+#include <kernels/optimizer_block.cuh>
 
 #include "kernels/kernel_testing.h"
 

@@ -1,4 +1,4 @@
-#include <kernels/cross_entropy.cuh>
+#include <kernels/cross_entropy_block.cuh>
 
 #include "kernels/kernel_testing.h"
 

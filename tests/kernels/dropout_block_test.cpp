@@ -1,7 +1,7 @@
 #include <gradus/ops/dropout.h>
 #include <gradus/ops/factories.h>
 
-#include <kernels/dropout.cuh>
+#include <kernels/dropout_block.cuh>
 
 #include "kernels/kernel_testing.h"
 

@@ -1,4 +1,4 @@
-#include <kernels/embedding.cuh>
+#include <kernels/embedding_block.cuh>
 
 #include "kernels/kernel_testing.h"
 

@@ -1,4 +1,4 @@
-#include <kernels/softmax.cuh>
+#include <kernels/softmax_block.cuh>
 
 #include "kernels/kernel_testing.h"
 

@@ -1,4 +1,4 @@
-#include <kernels/cumsum.cuh>
+#include <kernels/cumsum_block.cuh>
 
 #include "kernels/kernel_testing.h"
 

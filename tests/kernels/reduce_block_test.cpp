@@ -1,4 +1,4 @@
-#include <kernels/reduce_rows.cuh>
+#include <kernels/reduce_block.cuh>
 #include <numeric>
 
 #include "kernels/kernel_testing.h"

@@ -1,4 +1,4 @@
-#include <kernels/transpose.cuh>
+#include <kernels/transpose_block.cuh>
 
 #include "kernels/kernel_testing.h"
 
