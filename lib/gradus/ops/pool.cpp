@@ -1,9 +1,10 @@
-#include "kernels/pool.cuh"
-
 #include <gradus/ops/common.h>
 #include <gradus/ops/image.h>
 #include <gradus/ops/pool.h>
 #include <gradus/ops/view.h>
+
+#include "kernels/avg_pool2d.cuh"
+#include "kernels/max_pool2d.cuh"
 
 namespace gradus {
 namespace {
@@ -11,46 +12,13 @@ namespace {
 using ops::dense_image;
 using ops::empty_image;
 
-// Host kernels by element type; the gradient picks the type of the positions itself.
-struct MaxPoolKernel {
-  template <class T>
-  static void run(const MaxPoolArgs& a, const Stream&) {
-    pooling::max_pool<T>(a);
-  }
-};
-struct MaxPoolGradKernel {
-  template <class T>
-  static void run(const MaxPoolGradArgs& a, const Stream&) {
-    a.positions.dtype == DType::uint8 ? pooling::max_pool_grad<T, uint8_t>(a)
-                                      : pooling::max_pool_grad<T, int32_t>(a);
-  }
-};
-struct MaxPoolPickKernel {
-  template <class T>
-  static void run(const MaxPoolPickArgs& a, const Stream&) {
-    pooling::max_pool_pick<T>(a);
-  }
-};
-struct AvgPoolKernel {
-  template <class T>
-  static void run(const AvgPoolArgs& a, const Stream&) {
-    pooling::avg_pool<T>(a);
-  }
-};
-struct AvgPoolGradKernel {
-  template <class T>
-  static void run(const AvgPoolGradArgs& a, const Stream&) {
-    pooling::avg_pool_grad<T>(a);
-  }
-};
-
 constexpr auto kMaxPool = KernelTable<MaxPoolArgs>("max_pool2d").host<MaxPoolKernel, kFloatingTypes>();
 constexpr auto kMaxPoolGrad =
     KernelTable<MaxPoolGradArgs>("max_pool2d_backward").host<MaxPoolGradKernel, kFloatingTypes>();
 constexpr auto kMaxPoolPick =
     KernelTable<MaxPoolPickArgs>("max_pool2d_pick").host<MaxPoolPickKernel, kFloatingTypes>();
 constexpr auto kMaxPoolIndex = KernelTable<MaxPoolIndexArgs>("max_pool2d_indices")
-                                   .host(dtypes(kUInt8, kInt32), &pooling::max_pool_index);
+                                   .host(dtypes(kUInt8, kInt32), &MaxPoolIndexKernel::run);
 constexpr auto kAvgPool = KernelTable<AvgPoolArgs>("avg_pool2d").host<AvgPoolKernel, kFloatingTypes>();
 constexpr auto kAvgPoolGrad =
     KernelTable<AvgPoolGradArgs>("avg_pool2d_backward").host<AvgPoolGradKernel, kFloatingTypes>();
