@@ -99,11 +99,11 @@ void RaceDetector::report(int stream, const Place& place, const Mark& earlier, u
                p.sizes, ")");
   };
   GRADUS_FAIL(
-      "E-RACE", place.task, ": race with ", earlier.place->task, ": ", use(stream, place),
-      ", and nothing makes it wait for ", use(earlier.stream, *earlier.place),
-      ", queued before; both use the ", end - begin, " bytes from ", hex(begin), " to ", hex(end - 1),
-      hint("make the later stream wait: later.wait_stream(earlier), or an Event that is recorded after ",
-           "the first use and waited for before the second; if the memory was freed and given out ",
+      "E-RACE", place.task, ": race with ", earlier.place->task, ": ", use(earlier.stream, *earlier.place),
+      ", then ", use(stream, place), ", and nothing makes the second wait for the first; both use bytes ",
+      hex(begin), " to ", hex(end - 1),
+      hint("make it wait: second.wait_stream(first), or an Event that is recorded after the first use ",
+           "and waited for before the second; if the memory was freed and given out ",
            "again, call record_stream() on it before it is freed"));
 }
 
@@ -168,7 +168,7 @@ void RaceDetector::sweep() {
     if (alike && !empty) before->second.end = end;
     it = empty || alike ? history_.erase(it) : std::next(it);
   }
-  sweep_at_ = std::max<size_t>(1024, 2 * history_.size());
+  sweep_at_ = std::max(sweep_from_, 2 * history_.size());
 }
 
 }  // namespace gradus::sim

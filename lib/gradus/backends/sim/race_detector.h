@@ -32,6 +32,9 @@ class RaceDetector {
   /// lies beyond is not: a race there may be missed, but none is made up.
   static constexpr int64_t kMaxRuns = 4096;
 
+  /// The history is tidied when it has twice the intervals it had then, and at least `sweep_from`.
+  explicit RaceDetector(size_t sweep_from = 1024) : sweep_from_(sweep_from), sweep_at_(sweep_from) {}
+
   /// How reports call a stream: "sim:0 stream 2".
   void name_stream(int stream, std::string name);
 
@@ -93,7 +96,7 @@ class RaceDetector {
   Clock host_;
   std::vector<std::string> names_;
   History history_;
-  size_t sweep_at_ = 1024;
+  size_t sweep_from_, sweep_at_;
 };
 
 }  // namespace gradus::sim
