@@ -10,7 +10,7 @@ namespace {
 // Each counter by its own amount, so that none is mistaken for another.
 TEST(Stats, every_counter_is_read_and_subtracted) {
   const Stats before = stats();
-  auto& c = detail::counters;
+  auto& c = detail::counters[0];
   detail::count(c.launches);
   detail::count(c.driver_allocations, 2);
   detail::count(c.driver_frees, 3);
@@ -39,7 +39,7 @@ TEST(Stats, threads_lose_no_count) {
   std::vector<std::thread> threads;
   for (int t = 0; t < 4; ++t)
     threads.emplace_back([] {
-      for (int i = 0; i < 10'000; ++i) detail::count(detail::counters.launches);
+      for (int i = 0; i < 10'000; ++i) detail::count(detail::counters[0].launches);
     });
   for (auto& t : threads) t.join();
   EXPECT_EQ((stats() - before).launches, 40'000);

@@ -106,7 +106,7 @@ TEST(Device, the_cpu_is_there) {
   EXPECT_EQ(cpu.unavailable_reason(), "");
   EXPECT_FALSE(cpu.properties(0).name.empty());
   EXPECT_GE(cpu.properties(0).multiprocessors, 1);
-  const runtime::MemoryInfo info = cpu.memory_info(0);
+  const MemoryInfo info = cpu.memory_info(0);
   EXPECT_GT(info.free, 0u);
   EXPECT_LE(info.free, info.total);
 }

@@ -2,19 +2,24 @@
 
 namespace gradus {
 
+Stats detail::Counters::read() const {
+  auto value = [](const std::atomic<int64_t>& c) { return c.load(std::memory_order_relaxed); };
+  return {.launches = value(launches),
+          .driver_allocations = value(driver_allocations),
+          .driver_frees = value(driver_frees),
+          .copies_h2d = value(copies_h2d),
+          .copies_d2h = value(copies_d2h),
+          .copies_d2d = value(copies_d2d),
+          .bytes_h2d = value(bytes_h2d),
+          .bytes_d2h = value(bytes_d2h),
+          .bytes_d2d = value(bytes_d2d),
+          .synchronizations = value(synchronizations)};
+}
+
 Stats stats() {
-  auto read = [](const std::atomic<int64_t>& c) { return c.load(std::memory_order_relaxed); };
-  const auto& c = detail::counters;
-  return {.launches = read(c.launches),
-          .driver_allocations = read(c.driver_allocations),
-          .driver_frees = read(c.driver_frees),
-          .copies_h2d = read(c.copies_h2d),
-          .copies_d2h = read(c.copies_d2h),
-          .copies_d2d = read(c.copies_d2d),
-          .bytes_h2d = read(c.bytes_h2d),
-          .bytes_d2h = read(c.bytes_d2h),
-          .bytes_d2d = read(c.bytes_d2d),
-          .synchronizations = read(c.synchronizations)};
+  Stats sum;
+  for (const detail::Counters& slot : detail::counters) sum = sum + slot.read();
+  return sum;
 }
 
 }  // namespace gradus

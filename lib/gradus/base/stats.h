@@ -5,34 +5,45 @@
 
 namespace gradus {
 
-/// A snapshot of the process-wide counters; subtract two to count a region.
+/// A snapshot of counters; subtract two to count a region.
 struct Stats {
-  int64_t launches = 0;            ///< kernels started
+  int64_t launches = 0;            ///< kernels started; a graph's replay is one, what it records counts too
   int64_t driver_allocations = 0;  ///< calls to a device's raw allocator (not served from the cache)
   int64_t driver_frees = 0;        ///< calls to a device's raw free
   int64_t copies_h2d = 0, copies_d2h = 0, copies_d2d = 0;  ///< copies by direction; cpu to cpu counts as d2d
   int64_t bytes_h2d = 0, bytes_d2h = 0, bytes_d2d = 0;     ///< bytes by direction
   int64_t synchronizations = 0;  ///< host waits: synchronize(), .item(), blocking copies
 
-  friend Stats operator-(Stats a, const Stats& b) {
-    a.launches -= b.launches, a.driver_allocations -= b.driver_allocations, a.driver_frees -= b.driver_frees;
-    a.copies_h2d -= b.copies_h2d, a.copies_d2h -= b.copies_d2h, a.copies_d2d -= b.copies_d2d;
-    a.bytes_h2d -= b.bytes_h2d, a.bytes_d2h -= b.bytes_d2h, a.bytes_d2d -= b.bytes_d2d;
-    a.synchronizations -= b.synchronizations;
-    return a;
+  friend Stats operator+(Stats a, const Stats& b) { return a.add(b, 1); }
+  friend Stats operator-(Stats a, const Stats& b) { return a.add(b, -1); }
+
+ private:
+  Stats& add(const Stats& b, int64_t sign) {
+    launches += sign * b.launches;
+    driver_allocations += sign * b.driver_allocations, driver_frees += sign * b.driver_frees;
+    copies_h2d += sign * b.copies_h2d, copies_d2h += sign * b.copies_d2h, copies_d2d += sign * b.copies_d2d;
+    bytes_h2d += sign * b.bytes_h2d, bytes_d2h += sign * b.bytes_d2h, bytes_d2d += sign * b.bytes_d2d;
+    synchronizations += sign * b.synchronizations;
+    return *this;
   }
 };
 
-/// The counters now.
+/// The counters of the process now: the sum over all devices. One device's: stats(device), in
+/// runtime/device_stats.h.
 Stats stats();
 
 namespace detail {
-// The live counters. Relaxed: a count is exact once the threads that added to it were joined or synchronised.
+// Live counters. Relaxed: a count is exact once the threads that added to it were joined or synchronised.
 struct Counters {
   std::atomic<int64_t> launches{0}, driver_allocations{0}, driver_frees{0}, copies_h2d{0}, copies_d2h{0},
       copies_d2d{0}, bytes_h2d{0}, bytes_d2h{0}, bytes_d2d{0}, synchronizations{0};
+  Stats read() const;
 };
-inline Counters counters;
+
+// A set for each device, by its number (runtime/device_stats.h); what devices are is not known down here.
+inline constexpr int kCounterSlots = 384;
+inline Counters counters[kCounterSlots];
+
 inline void count(std::atomic<int64_t>& counter, int64_t n = 1) {
   counter.fetch_add(n, std::memory_order_relaxed);
 }

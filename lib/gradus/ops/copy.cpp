@@ -3,6 +3,12 @@
 #include <gradus/ops/common.h>
 #include <gradus/ops/copy.h>
 #include <gradus/ops/factories.h>
+#include <gradus/ops/reduce.h>
+#include <gradus/ops/transfer.h>
+#include <gradus/runtime/device_info.h>
+#include <gradus/runtime/device_stats.h>
+
+#include <array>
 
 namespace gradus {
 namespace {
@@ -23,27 +29,29 @@ struct CloneBackward : Node {
   TensorList backward(const TensorList& g) override { return {g[0]}; }
 };
 
+// Of copy_(): what y was made of gets zeros, the source its share.
+struct CopyBackward : Node {
+  explicit CopyBackward(const Tensor& source)
+      : sizes(source.sizes()), device(source.device()), dtype(source.dtype()) {}
+  const char* name() const override { return "CopyBackward"; }
+  TensorList backward(const TensorList& g) override {
+    return {wants(0) ? zeros_like(g[0]) : Tensor(),
+            wants(1) ? sum_to_size(g[0], sizes).to(dtype).to(device) : Tensor()};
+  }
+  Shape sizes;
+  Device device;
+  DType dtype;
+};
+
 // The old values are gone, so what they were made of gets zeros.
 struct OverwriteBackward : Node {
   const char* name() const override { return "OverwriteBackward"; }
   TensorList backward(const TensorList& g) override { return {zeros_like(g[0])}; }
 };
 
-void count_copy(Device to, Device from, size_t bytes) {
-  auto& c = detail::counters;
-  const auto n = static_cast<int64_t>(bytes);
-  if (from.is_cpu() && !to.is_cpu()) {
-    detail::count(c.copies_h2d), detail::count(c.bytes_h2d, n);
-  } else if (to.is_cpu() && !from.is_cpu()) {
-    detail::count(c.copies_d2h), detail::count(c.bytes_d2h, n);
-  } else {
-    detail::count(c.copies_d2d), detail::count(c.bytes_d2d, n);
-  }
-}
-
 // y = x on one device, converting and broadcasting.
 void copy_within(const Tensor& y, const Tensor& x) {
-  count_copy(y.device(), x.device(), y.nbytes());
+  ops::count_copy(y.device(), x.device(), y.nbytes());
   ops::copy_into(y, x);
 }
 
@@ -52,22 +60,18 @@ bool same_layout(const Tensor& a, const Tensor& b) {
          detail::has_strides(a.sizes(), a.strides(), b.strides());
 }
 
-// The bytes of x to another device; both are dense and laid out alike.
-void transfer(const Tensor& y, const Tensor& x, bool non_blocking) {
-  count_copy(y.device(), x.device(), y.nbytes());
-  if (y.numel() == 0) return;
-  const Stream stream = ops::stream_of(x.is_cpu() ? y : x);
-  runtime::backend(stream.device)
-      .copy(y.raw_data(), y.device(), x.raw_data(), x.device(), y.nbytes(), stream);
-  if (!non_blocking && (x.is_cpu() || y.is_cpu())) stream.synchronize();
-}
-
-Tensor to_device(const Tensor& x, Device device, bool non_blocking) {
+// y = source, broadcast and converted, without history.
+void copy_values(const Tensor& y, const Tensor& source, bool non_blocking) {
   NoGradGuard no_grad;
-  const Tensor from = x.is_dense() ? x : x.contiguous();
-  Tensor y = empty_strided(from.sizes(), from.strides(), from.dtype(), device);
-  transfer(y, from, non_blocking);
-  return y;
+  const Tensor x = source.sizes() == y.sizes() ? source : source.expand(y.sizes());
+  if (x.device() == y.device()) {
+    copy_within(y, ops::separate_from(x, y));
+  } else if (same_layout(y, x)) {
+    ops::transfer(y, x, non_blocking);
+  } else {  // the host converts at once, so the copy to it must be done
+    const bool wait = !non_blocking || y.is_cpu();
+    copy_within(y, source.to(y.device(), !wait).expand(y.sizes()));
+  }
 }
 
 }  // namespace
@@ -101,12 +105,12 @@ Tensor Tensor::clone() const { return gradus::clone(*this); }
 
 Tensor Tensor::to(Device target, bool non_blocking) const {
   if (device() == target) return *this;
-  Tensor y = to_device(*this, target, non_blocking);
+  Tensor y = ops::transferred(*this, target, non_blocking);
   if (wants_grad(*this)) record<ToBackward>(y, *this, device(), dtype());
   return y;
 }
 Tensor Tensor::cpu() const { return to(Device()); }
-Tensor Tensor::cuda() const { return to(Device(DeviceType::cuda)); }
+Tensor Tensor::cuda() const { return to(current_device(DeviceType::cuda)); }
 
 Tensor Tensor::contiguous(MemoryFormat format) const {
   if (is_contiguous(format)) {
@@ -130,16 +134,14 @@ Tensor Tensor::contiguous(MemoryFormat format) const {
 Tensor& Tensor::copy_(const Tensor& source, bool non_blocking) {
   if (is_same(source)) return *this;
   check_inplace(*this, "copy", {&source, 1});
-  const Tensor x = source.sizes() == sizes() ? source : source.expand(sizes());
-  if (wants_grad(*this, source)) return ops::assign(*this, x.to(device()).clone(), "copy", {&source, 1});
-  if (x.device() == device()) {
-    copy_within(*this, ops::separate_from(x, *this));
-  } else if (same_layout(*this, x)) {
-    transfer(*this, x, non_blocking);
-  } else {
-    copy_within(*this, source.to(device(), non_blocking).expand(sizes()));
+  Intrusive<Node> node;  // from before the copy: it may overwrite what source is a view of
+  if (is_floating_point() && wants_grad(*this, source)) {
+    node = Intrusive<Node>(new CopyBackward(source));
+    Recorder::connect(*node, std::array{*this, source});
   }
+  copy_values(*this, source, non_blocking);
   bump_version();
+  if (node) Recorder::own(std::move(node), *this, 0);
   return *this;
 }
 
@@ -156,7 +158,7 @@ Scalar Tensor::item() const {
                hint("reduce it first, for example with sum() or mean()"));
   Tensor host = *this;
   if (is_cpu()) {
-    detail::count(detail::counters.synchronizations);
+    detail::count(detail::counters_of(device()).synchronizations);
   } else {
     NoGradGuard no_grad;
     host = cpu();
@@ -169,7 +171,7 @@ Scalar Tensor::item() const {
 template <class T>
 std::vector<T> Tensor::to_vector() const {
   NoGradGuard no_grad;
-  if (is_cpu()) detail::count(detail::counters.synchronizations);
+  if (is_cpu()) detail::count(detail::counters_of(device()).synchronizations);
   const Tensor host = cpu().to(dtype_of<T>()).contiguous();
   const T* data = host.data<T>();
   return std::vector<T>(data, data + host.numel());

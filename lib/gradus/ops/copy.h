@@ -7,10 +7,10 @@
 // gradient; floating point numbers are cut towards zero, those out of range saturate and NaN gives 0.
 //
 // y.copy_(source, non_blocking): source broadcasts to y's shape (else E-SHAPE) and is converted to its dtype
-// and device. y.fill_(value) converts the number likewise.
+// and device. y.fill_(value) converts the number likewise. What y was
+// made of gets zeros as its gradient, the source its share of y's.
 //
-// non_blocking: the host does not wait for a copy between the cpu and another device. Until the stream is
-// synchronised the target's contents are undefined and the source must stay as it is.
+// Copies between devices, non_blocking and pinned memory: transfer.h.
 #pragma once
 #include <gradus/tensor/tensor.h>
 

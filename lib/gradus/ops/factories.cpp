@@ -37,7 +37,8 @@ int64_t arange_length(Scalar start, Scalar end, Scalar step) {
 Tensor detail::make(const Shape& sizes, DType dtype, const TensorOptions& options) {
   return empty(sizes, {.dtype = options.dtype.value_or(dtype),
                        .device = options.device,
-                       .memory_format = options.memory_format});
+                       .memory_format = options.memory_format,
+                       .pin_memory = options.pin_memory});
 }
 Tensor detail::finish(Tensor t, const TensorOptions& options) {
   if (options.requires_grad) t.requires_grad_();

@@ -1,7 +1,7 @@
 // What a device is: the calls a backend implements. Everything above (caching allocator, copies, prefetch,
 // graphs) is written once against this class. To add one: a folder under backends/ and a line in its list.
 #pragma once
-#include <gradus/runtime/device.h>
+#include <gradus/runtime/device_info.h>
 
 #include <cstddef>
 #include <cstdint>
@@ -14,19 +14,6 @@ struct TensorArg;
 enum class Access : uint8_t;
 
 namespace runtime {
-
-/// Facts about one device; 0 or "" where a device has no such thing.
-struct DeviceProperties {
-  std::string name;
-  size_t total_memory = 0;  ///< bytes
-  int multiprocessors = 0;  ///< cores on the cpu
-  int capability_major = 0, capability_minor = 0;
-};
-
-/// Free and total bytes of a device's memory.
-struct MemoryInfo {
-  size_t free = 0, total = 0;
-};
 
 /// An operand inside a kernel's arguments.
 struct TaskOperand {

@@ -33,6 +33,7 @@ DeviceCache* find_cache(Device device) {
 }  // namespace
 
 DeviceCache& device_cache(Device device, MemoryKind kind) {
+  if (kind == MemoryKind::pinned) device = Device(device.type());
   DeviceCache* cache = slot(device, kind).load(std::memory_order_acquire);
   return cache ? *cache : make_cache(device, kind);
 }
@@ -43,6 +44,10 @@ Allocation allocate_memory(size_t bytes, const Stream& stream) {
 
 void free_memory(const Allocation& allocation) noexcept {
   if (allocation.block) allocation.block->cache->free(allocation.block);
+}
+
+bool is_pinned(const Allocation& allocation) {
+  return allocation.block && allocation.block->cache->kind() == MemoryKind::pinned;
 }
 
 void record_stream(const Allocation& allocation, const Stream& stream) {

@@ -21,8 +21,10 @@ struct Allocation {
 /// Throws E-OUT-OF-MEMORY after emptying the cache and trying again.
 Allocation allocate_memory(size_t bytes, const Stream& stream);
 void free_memory(const Allocation& allocation) noexcept;
+/// True for host memory that came from allocate_pinned() (pinned.h).
+bool is_pinned(const Allocation& allocation);
 /// Keeps a freed block from being reused before `stream` has passed the point it is at when the block is
-/// freed.
+/// freed. Throws E-DEVICE-MISMATCH for a stream of another device (pinned memory: of another type).
 void record_stream(const Allocation& allocation, const Stream& stream);
 
 }  // namespace gradus::runtime

@@ -1,6 +1,6 @@
-#include <gradus/base/stats.h>
 #include <gradus/runtime/backend.h>
-#include <gradus/runtime/device.h>
+#include <gradus/runtime/device_info.h>
+#include <gradus/runtime/device_stats.h>
 
 #include <charconv>
 #include <ostream>
@@ -37,7 +37,8 @@ void detail::refuse_device_index(DeviceType type, int index) {
 Device::Device(std::string_view text) : type_(DeviceType::cpu), index_(0) {
   const size_t colon = text.find(':');
   type_ = parse_type(text.substr(0, colon), text);
-  if (colon != text.npos) index_ = static_cast<int8_t>(parse_index(text.substr(colon + 1), text));
+  index_ = static_cast<int8_t>(colon == text.npos ? current_device(type_).index()
+                                                  : parse_index(text.substr(colon + 1), text));
   GRADUS_CHECK(!is_cpu() || index_ == 0, "E-DEVICE-NAME", "device: '", text,
                "' does not exist: there is one cpu", hint("use cpu"));
 }
@@ -61,7 +62,7 @@ Device select_device(std::string_view text) {
 }
 
 void synchronize(Device device) {
-  detail::count(detail::counters.synchronizations);
+  detail::count(detail::counters_of(device).synchronizations);
   runtime::backend(device).synchronize_device(device.index());
 }
 

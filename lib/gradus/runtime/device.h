@@ -30,8 +30,8 @@ class Device {
       : type_(type), index_(static_cast<int8_t>(index)) {
     if (index < 0 || index >= kMaxIndices) detail::refuse_device_index(type, index);
   }
-  /// Parses "cpu", "cuda", "cuda:1", "sim:0" …; throws E-DEVICE-NAME for anything else. "mps" is refused with
-  /// its reason.
+  /// Parses "cpu", "cuda:1", "sim:0" …; "cuda" and "sim" mean the current device of that type on this thread
+  /// (set_device()). Throws E-DEVICE-NAME for anything else; "mps" is refused with its reason.
   explicit(false) Device(std::string_view text);
   explicit(false) Device(const char* text) : Device(std::string_view(text)) {}
 
@@ -53,8 +53,8 @@ class Device {
 std::string to_string(Device device);
 std::ostream& operator<<(std::ostream& out, Device device);
 
-/// "auto": cuda where one is usable, else cpu. Anything else is parsed and must be available:
-/// throws E-DEVICE-UNAVAILABLE with the reason.
+/// "auto": the current cuda device where one is usable, else cpu. Anything else is parsed and must be
+/// available: throws E-DEVICE-UNAVAILABLE with the reason.
 Device select_device(std::string_view text = "auto");
 
 /// Number of devices of a type that this process can use; 0 where the backend was not built or finds none.

@@ -9,12 +9,13 @@
 //    (small) or more than 1 MiB (large). A freed block is merged with free neighbours of its segment.
 //  - A block that other streams used (record_stream) gets an event on each of them when it is freed, and
 //    returns to its pool when all of these have passed.
+//  - The pools of a stream that a graph was captured on are the graph's own: they stay while it lives.
 //  - Freed memory stays reserved. When the device is full, pending events are waited for, unused segments
 //    are given back and the request is tried once more before the error.
 // One difference: "allocated" counts what requests were rounded to; PyTorch counts the unsplit rest too.
 #include <gradus/base/format.h>
-#include <gradus/base/stats.h>
 #include <gradus/runtime/device_cache.h>
+#include <gradus/runtime/device_stats.h>
 
 #include <algorithm>
 #include <limits>
@@ -62,7 +63,7 @@ void permit([[maybe_unused]] Device device, [[maybe_unused]] void* data, [[maybe
 }  // namespace
 
 DeviceCache::~DeviceCache() {
-  for (void* event : spare_events_) backend_.destroy_event(device_.index(), event);
+  for (const auto& [device, event] : spare_events_) backend_.destroy_event(device.index(), event);
 }
 
 Allocation DeviceCache::allocate(size_t bytes, int64_t stream) {
@@ -72,7 +73,7 @@ Allocation DeviceCache::allocate(size_t bytes, int64_t stream) {
   if (pending_ > 0) collect_finished();
 
   const size_t size = round_up(bytes, kBlockUnit);
-  StreamState& state = stream_state(stream);
+  StreamState& state = stream_state({device_, stream});
   BlockPool& pool = size <= kSmallRequest ? state.small : state.large;
   Block* block = pool.best_fit(size);
   if (block) [[likely]] {
@@ -100,21 +101,11 @@ void DeviceCache::free(Block* block) noexcept {
   forbid(device_, block->data, block->size);
   if (block->users.empty()) [[likely]]
     return return_to_pool(block);
-  try {
-    record_events(block);
-    collect_finished();
-  } catch (const Error&) {
-    // The device has failed, and the next call that may throw says so. The block stays out of use.
+  if (captures_ > 0) {
+    freed_late_.push_back(block);
+  } else {
+    record_events_of_freed(block);
   }
-}
-
-void DeviceCache::record_stream(Block* block, const Stream& stream) {
-  std::lock_guard lock(mutex_);
-  GRADUS_CHECK(stream.device == device_, "E-DEVICE-MISMATCH", "record_stream: the memory is on ", device_,
-               ", the stream on ", stream.device);
-  if (kind_ == MemoryKind::device && stream.id == block->pool->stream) return;
-  if (std::find(block->users.begin(), block->users.end(), stream) == block->users.end())
-    block->users.push_back(stream);
 }
 
 void DeviceCache::empty_cache() {
@@ -135,10 +126,10 @@ void DeviceCache::reset_peak_stats() {
   stats_.max_reserved = stats_.reserved;
 }
 
-DeviceCache::StreamState& DeviceCache::stream_state(int64_t id) {
+DeviceCache::StreamState& DeviceCache::stream_state(const Stream& stream) {
   for (const auto& state : streams_)
-    if (state->id == id) return *state;
-  streams_.push_back(std::make_unique<StreamState>(id));
+    if (state->stream == stream) return *state;
+  streams_.push_back(std::make_unique<StreamState>(stream));
   return *streams_.back();
 }
 
@@ -154,7 +145,7 @@ Block* DeviceCache::make_room(size_t size, BlockPool& pool) {
 
 Block* DeviceCache::new_segment(size_t size, BlockPool& pool) {
   const size_t bytes = segment_size(size);
-  detail::count(detail::counters.driver_allocations);
+  detail::count(detail::counters_of(device_).driver_allocations);
   void* data = kind_ == MemoryKind::device ? backend_.allocate(device_.index(), bytes)
                                            : backend_.allocate_pinned(bytes);
   if (!data) return nullptr;
@@ -173,20 +164,23 @@ Block* DeviceCache::new_segment(size_t size, BlockPool& pool) {
 
 void DeviceCache::release_segments() {
   for (const auto& state : streams_)
-    for (BlockPool* pool : {&state->small, &state->large})
-      for (Block* block : pool->whole_segments()) {
-        pool->remove(block);
-        permit(device_, block->data, block->size);
-        detail::count(detail::counters.driver_frees);
-        if (kind_ == MemoryKind::device) {
-          backend_.free(device_.index(), block->data);
-        } else {
-          backend_.free_pinned(block->data);
-        }
-        stats_.reserved -= static_cast<int64_t>(block->size);
-        --stats_.segments;
-        records_.recycle(block);
-      }
+    if (state->graphs == 0)
+      for (BlockPool* pool : {&state->small, &state->large})
+        for (Block* block : pool->whole_segments()) release_segment(block);
+}
+
+void DeviceCache::release_segment(Block* block) {
+  block->pool->remove(block);
+  permit(device_, block->data, block->size);
+  detail::count(detail::counters_of(device_).driver_frees);
+  if (kind_ == MemoryKind::device) {
+    backend_.free(device_.index(), block->data);
+  } else {
+    backend_.free_pinned(block->data);
+  }
+  stats_.reserved -= static_cast<int64_t>(block->size);
+  --stats_.segments;
+  records_.recycle(block);
 }
 
 void DeviceCache::split(Block* block, size_t size) {
@@ -225,42 +219,6 @@ void DeviceCache::absorb(Block* block, Block* next) {
   block->after = next->after;
   if (block->after) block->after->before = block;
   records_.recycle(next);
-}
-
-void DeviceCache::record_events(Block* block) {
-  ++block->pending_events;  // until all are recorded, so that a failure keeps the block out of use
-  for (const Stream& stream : block->users) {
-    if (spare_events_.empty()) spare_events_.push_back(backend_.create_event(device_.index()));
-    backend_.record(spare_events_.back(), stream);
-    stream_state(stream.id).pending.push_back({spare_events_.back(), block});
-    spare_events_.pop_back();
-    ++block->pending_events;
-    ++pending_;
-  }
-  block->users.clear();
-  --block->pending_events;
-}
-
-void DeviceCache::collect_finished() {
-  for (const auto& state : streams_)
-    while (!state->pending.empty() && backend_.query_event(state->pending.front().event))
-      finish_first(*state);
-}
-
-void DeviceCache::wait_for_pending() {
-  for (const auto& state : streams_)
-    while (!state->pending.empty()) {
-      backend_.synchronize_event(state->pending.front().event);
-      finish_first(*state);
-    }
-}
-
-void DeviceCache::finish_first(StreamState& state) {
-  const auto [event, block] = state.pending.front();
-  state.pending.pop_front();
-  --pending_;
-  spare_events_.push_back(event);
-  if (--block->pending_events == 0) return_to_pool(block);
 }
 
 size_t DeviceCache::largest_free_block() const {

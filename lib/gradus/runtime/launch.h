@@ -1,8 +1,8 @@
 // launch(): the only way to run a kernel, on any device. Counting, observers (profiler, capture, race
 // detector) and a simulated device's checks hook in here and nowhere else.
 #pragma once
-#include <gradus/base/stats.h>
 #include <gradus/runtime/backend.h>
+#include <gradus/runtime/device_stats.h>
 #include <gradus/runtime/kernel_table.h>
 #include <gradus/runtime/observer.h>
 
@@ -81,7 +81,7 @@ template <class Args>
 void launch(const KernelTable<Args>& table, DType dtype, const Stream& stream, const Args& args) {
   static_assert(std::tuple_size_v<decltype(Args::operands)> > 0, "an Args struct lists its operands");
   const KernelFn<Args> fn = table.get(stream.device.type(), dtype);
-  detail::count(detail::counters.launches);
+  detail::count(detail::counters_of(stream.device).launches);
   if (runtime::detail::observer_count.load(std::memory_order_relaxed) == 0) [[likely]] {
     detail::dispatch(table.name(), fn, stream, args);
   } else {

@@ -4,9 +4,14 @@
 #include <utility>
 
 namespace gradus {
+
+runtime::Allocation runtime::allocate_pinned(size_t bytes, Device device) {
+  backend(device);  // throws where it is not there
+  return device_cache(device, MemoryKind::pinned).allocate(bytes, 0);
+}
+
 PinnedBuffer::PinnedBuffer(size_t bytes, Device device)
-    : allocation_(runtime::device_cache(device, runtime::MemoryKind::pinned).allocate(bytes, 0)),
-      size_(bytes) {}
+    : allocation_(runtime::allocate_pinned(bytes, device)), size_(bytes) {}
 
 PinnedBuffer::~PinnedBuffer() { runtime::free_memory(allocation_); }
 

@@ -5,9 +5,16 @@
 #include <cstddef>
 
 namespace gradus {
+namespace runtime {
 
-/// A piece of host memory that `device` copies from and to without staging, so that such copies do not block
-/// the host. For the cpu it is plain memory. Move-only.
+/// At least `bytes` of host memory that all devices of `device`'s type copy from and to without staging. Hand
+/// it back with free_memory(). Throws E-DEVICE-UNAVAILABLE or E-OUT-OF-MEMORY.
+Allocation allocate_pinned(size_t bytes, Device device);
+
+}  // namespace runtime
+
+/// A piece of such memory: copies from and to it need not block the host. For the cpu it is plain memory.
+/// Move-only. Tensors have pin_memory() (gradus/ops/transfer.h).
 class PinnedBuffer {
  public:
   PinnedBuffer() = default;

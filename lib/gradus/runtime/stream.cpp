@@ -1,5 +1,6 @@
-#include <gradus/base/stats.h>
 #include <gradus/runtime/backend.h>
+#include <gradus/runtime/device_info.h>
+#include <gradus/runtime/device_stats.h>
 #include <gradus/runtime/stream.h>
 
 #include <utility>
@@ -21,7 +22,7 @@ Stream Stream::create_blocking(Device device) {
 }
 bool Stream::query() const { return runtime::backend(device).query(*this); }
 void Stream::synchronize() const {
-  detail::count(detail::counters.synchronizations);
+  detail::count(detail::counters_of(device).synchronizations);
   runtime::backend(device).synchronize(*this);
 }
 void Stream::wait_stream(const Stream& other) const {
@@ -46,8 +47,15 @@ static void set_current(Stream stream) {
   current.push_back(stream);
 }
 
-StreamGuard::StreamGuard(Stream stream) : before_(current_stream(stream.device)) { set_current(stream); }
-StreamGuard::~StreamGuard() { set_current(before_); }
+StreamGuard::StreamGuard(Stream stream)
+    : before_(current_stream(stream.device)), device_before_(current_device(stream.device.type())) {
+  set_current(stream);
+  detail::make_current(stream.device);
+}
+StreamGuard::~StreamGuard() {
+  set_current(before_);
+  detail::make_current(device_before_);
+}
 
 Event::Event(Device device)
     : device_(device), handle_(runtime::backend(device).create_event(device.index())) {}
@@ -69,7 +77,7 @@ void Event::record(const Stream& stream) {
 void Event::wait(const Stream& stream) const { runtime::backend(stream.device).wait(handle_, stream); }
 bool Event::query() const { return runtime::backend(device_).query_event(handle_); }
 void Event::synchronize() const {
-  detail::count(detail::counters.synchronizations);
+  detail::count(detail::counters_of(device_).synchronizations);
   runtime::backend(device_).synchronize_event(handle_);
 }
 double Event::elapsed_time(const Event& end) const {

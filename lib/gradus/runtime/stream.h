@@ -28,7 +28,8 @@ struct Stream {
 /// The stream that operations of the calling thread go to; the default stream unless a StreamGuard is alive.
 Stream current_stream(Device device);
 
-/// Makes `stream` current for its device on this thread, as `with torch.cuda.stream(s):`.
+/// Makes `stream` current for its device on this thread, and its device the current one, as
+/// `with torch.cuda.stream(s):`.
 class StreamGuard {
  public:
   explicit StreamGuard(Stream stream);
@@ -38,6 +39,7 @@ class StreamGuard {
 
  private:
   Stream before_;
+  Device device_before_;
 };
 
 /// A point in a stream, as torch.cuda.Event.

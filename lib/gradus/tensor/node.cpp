@@ -15,12 +15,18 @@ detail::TensorImpl::~TensorImpl() = default;
 
 SavedTensor::SavedTensor(const Tensor& tensor, bool is_output)
     : tensor_(is_output ? tensor.detach() : tensor),
+      storage_id_(tensor.impl()->storage->id()),
       version_(tensor.version()),
       is_output_(is_output),
       output_nr_(tensor.impl()->output_nr) {}
 
 Tensor SavedTensor::unpack(const Node* node) const {
   if (!tensor_.defined()) return {};
+  GRADUS_CHECK(
+      tensor_.impl()->storage->id() == storage_id_, "E-INPLACE", node->name(),
+      ": one of the variables needed for gradient computation was given other data by set_data(): the "
+      "input of shape ",
+      tensor_.sizes(), hint("call set_data(), or module.to(), before forward() or after backward()"));
   GRADUS_CHECK(tensor_.version() == version_, "E-INPLACE", node->name(),
                ": one of the variables needed for gradient computation has been modified by an inplace "
                "operation: the ",

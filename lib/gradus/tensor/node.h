@@ -28,14 +28,15 @@ class SavedTensor {
   /// `is_output`: an output of the node that saves it. It is kept without its history, or node and tensor
   /// would own each other.
   SavedTensor(const Tensor& tensor, bool is_output);
-  /// The tensor; throws E-INPLACE naming `node`'s op, the shape and both versions if it was changed in place
-  /// since.
+  /// The tensor; throws E-INPLACE naming `node`'s op and the shape if it was changed in place since (and both
+  /// versions) or was given other data by set_data(), as module.to() does.
   Tensor unpack(const Node* node) const;
 
  private:
   friend class Recorder;
 
   Tensor tensor_;
+  uint64_t storage_id_ = 0;  // set_data() gives a tensor another storage
   uint32_t version_ = 0;
   bool is_output_ = false;
   uint32_t output_nr_ = 0;

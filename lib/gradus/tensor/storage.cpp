@@ -8,7 +8,10 @@ std::atomic<uint64_t> next_id{1};
 }  // namespace
 
 Storage::Storage(size_t bytes, Device device)
-    : allocation_(runtime::allocate_memory(bytes, current_stream(device))),
+    : Storage(runtime::allocate_memory(bytes, current_stream(device)), bytes, device) {}
+
+Storage::Storage(runtime::Allocation allocation, size_t bytes, Device device)
+    : allocation_(allocation),
       bytes_(bytes),
       id_(next_id.fetch_add(1, std::memory_order_relaxed)),
       device_(device) {}

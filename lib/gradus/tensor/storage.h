@@ -16,6 +16,8 @@ class Storage : public RefCounted {
  public:
   /// `bytes` from the device's caching allocator, on the current stream; contents undefined.
   Storage(size_t bytes, Device device);
+  /// Takes over an allocation, which need not be device memory (pinned memory is the cpu's).
+  Storage(runtime::Allocation allocation, size_t bytes, Device device);
   /// Memory of somebody else's, given back with `deleter` (may be empty) when the last tensor on it is gone.
   Storage(void* data, size_t bytes, Device device, std::function<void(void*)> deleter);
   ~Storage();

@@ -21,6 +21,7 @@ namespace gradus {
 class Node;
 class Tensor;
 class TensorIndex;
+struct Stream;
 
 /// Memory order of a dense tensor. channels_last is meant for 4-D (N, C, H, W) and is just strides.
 enum class MemoryFormat : uint8_t { contiguous, channels_last };
@@ -142,7 +143,7 @@ class Tensor {
   uint32_t version() const { return self().storage->version(); }
   void bump_version() const { self().storage->bump_version(); }
 
-  // Elsewhere, otherwise laid out (gradus/ops/copy.h, gradus/ops/view.h)
+  // Elsewhere, otherwise laid out (gradus/ops/copy.h, gradus/ops/transfer.h, gradus/ops/view.h)
   Tensor to(Device device, bool non_blocking = false) const;
   Tensor to(DType dtype) const;
   Tensor to(MemoryFormat format) const { return contiguous(format); }
@@ -151,6 +152,9 @@ class Tensor {
   Tensor contiguous(MemoryFormat format = MemoryFormat::contiguous) const;
   Tensor clone() const;
   Tensor& copy_(const Tensor& source, bool non_blocking = false);
+  bool is_pinned(std::optional<Device> device = {}) const;
+  Tensor pin_memory(std::optional<Device> device = {}) const;
+  void record_stream(const Stream& stream) const;
   Tensor view(const Shape& sizes) const;
   Tensor view_as(const Tensor& other) const { return view(other.sizes()); }
   Tensor reshape(const Shape& sizes) const;

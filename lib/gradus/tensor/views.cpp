@@ -1,3 +1,5 @@
+#include <gradus/runtime/device_info.h>
+#include <gradus/runtime/pinned.h>
 #include <gradus/tensor/grad_mode.h>
 #include <gradus/tensor/node.h>
 #include <gradus/tensor/views.h>
@@ -75,23 +77,51 @@ Tensor empty(const Shape& sizes, DType dtype, Device device) {
                              contiguous_strides(sizes), 0, dtype, true);
 }
 
+namespace detail {
+static Tensor empty_pinned(const Shape& sizes, DType dtype, const TensorOptions& options) {
+  GRADUS_CHECK(options.device.is_cpu(), "E-DEVICE",
+               "empty: only dense CPU tensors can be pinned, the device is ", options.device,
+               hint("leave out the device or pin_memory"));
+  checked_bytes(sizes, element_size(dtype), "empty");
+  const bool channels_last = options.memory_format == MemoryFormat::channels_last;
+  return empty_pinned(sizes, channels_last ? channels_last_strides(sizes) : contiguous_strides(sizes), dtype,
+                      current_accelerator());
+}
+}  // namespace detail
+
 Tensor empty(const Shape& sizes, const TensorOptions& options) {
   const DType dtype = options.dtype.value_or(DType::float32);
-  Tensor t = options.memory_format == MemoryFormat::channels_last
-                 ? empty_strided(sizes, channels_last_strides(sizes), dtype, options.device)
-                 : empty(sizes, dtype, options.device);
+  const bool channels_last = options.memory_format == MemoryFormat::channels_last;
+  Tensor t = options.pin_memory ? detail::empty_pinned(sizes, dtype, options)
+             : channels_last    ? empty_strided(sizes, channels_last_strides(sizes), dtype, options.device)
+                                : empty(sizes, dtype, options.device);
   if (options.requires_grad) t.requires_grad_();
   return t;
 }
 
-Tensor empty_strided(const Shape& sizes, const Shape& strides, DType dtype, Device device) {
+namespace detail {
+
+// `allocate(bytes)` gives the storage.
+template <class F>
+static Tensor make_dense(const Shape& sizes, const Shape& strides, DType dtype, const F& allocate) {
   const int64_t bytes = checked_bytes(sizes, element_size(dtype), "empty");
-  GRADUS_CHECK(strides.size() == sizes.size() && detail::fill_without_gaps(sizes, strides), "E-STRIDE",
+  GRADUS_CHECK(strides.size() == sizes.size() && fill_without_gaps(sizes, strides), "E-STRIDE",
                "empty_strided: strides ", strides, " do not fill the shape ", sizes,
                " without gaps or overlap");
-  return detail::make_tensor(Intrusive<Storage>(new Storage(static_cast<size_t>(bytes), device)), sizes,
-                             strides, 0, dtype,
-                             detail::has_strides(sizes, strides, contiguous_strides(sizes)));
+  return make_tensor(Intrusive<Storage>(allocate(static_cast<size_t>(bytes))), sizes, strides, 0, dtype,
+                     has_strides(sizes, strides, contiguous_strides(sizes)));
+}
+
+}  // namespace detail
+
+Tensor empty_strided(const Shape& sizes, const Shape& strides, DType dtype, Device device) {
+  return detail::make_dense(sizes, strides, dtype, [&](size_t bytes) { return new Storage(bytes, device); });
+}
+
+Tensor detail::empty_pinned(const Shape& sizes, const Shape& strides, DType dtype, Device target) {
+  return make_dense(sizes, strides, dtype, [&](size_t bytes) {
+    return new Storage(runtime::allocate_pinned(bytes, target), bytes, Device());
+  });
 }
 
 Tensor empty_like(const Tensor& like, DType dtype) {

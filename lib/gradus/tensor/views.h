@@ -10,6 +10,7 @@ struct TensorOptions {
   Device device = {};
   bool requires_grad = false;
   MemoryFormat memory_format = MemoryFormat::contiguous;
+  bool pin_memory = false;  ///< in page-locked memory for current_accelerator(); the device must be the cpu
 };
 
 /// A new tensor with undefined contents.
@@ -25,6 +26,8 @@ Tensor empty_strided(const Shape& sizes, const Shape& strides, DType dtype, Devi
 Tensor from_blob(void* data, const Shape& sizes, DType dtype, std::function<void(void*)> deleter = {});
 
 namespace detail {
+/// On the cpu, in memory pinned for `target`'s type; strides as of empty_strided().
+Tensor empty_pinned(const Shape& sizes, const Shape& strides, DType dtype, Device target);
 /// A view into `base`'s storage at `offset` (in elements), without history.
 Tensor make_view(const Tensor& base, const Shape& sizes, const Shape& strides, int64_t offset);
 bool has_strides(const Shape& sizes, const Shape& strides, const Shape& wanted);
