@@ -15,6 +15,8 @@ enum class Access : uint8_t;
 
 namespace runtime {
 
+using gradus::DeviceProperties, gradus::MemoryInfo;
+
 /// An operand inside a kernel's arguments.
 struct TaskOperand {
   TensorArg* tensor;
