@@ -11,8 +11,11 @@
 #include <gradus/nn/nn.h>
 #include <gradus/ops/ops.h>
 #include <gradus/optim/optim.h>
-#include <gradus/runtime/device.h>
+#include <gradus/runtime/device_info.h>
+#include <gradus/runtime/device_stats.h>
+#include <gradus/runtime/graph.h>
 #include <gradus/runtime/pinned.h>
+#include <gradus/runtime/sim.h>
 #include <gradus/runtime/stream.h>
 #include <gradus/tensor/grad_mode.h>
 #include <gradus/tensor/state_dict.h>

@@ -66,6 +66,24 @@ class StreamSource : public BatchSource {
   std::vector<ExampleStream> streams_;  // each made and used by its worker
 };
 
+class PinningSource : public BatchSource {
+ public:
+  PinningSource(std::unique_ptr<BatchSource> source, Device device)
+      : source_(std::move(source)), device_(device) {}
+
+  std::optional<Example> next(int worker) override {
+    std::optional<Example> batch = source_->next(worker);
+    if (batch)
+      for (Tensor* t : {&batch->data, &batch->target})
+        if (t->defined()) *t = t->pin_memory(device_);
+    return batch;
+  }
+
+ private:
+  std::unique_ptr<BatchSource> source_;
+  Device device_;
+};
+
 }  // namespace
 
 std::unique_ptr<BatchSource> make_map_source(std::shared_ptr<const Dataset> dataset,
@@ -80,6 +98,10 @@ std::unique_ptr<BatchSource> make_stream_source(std::shared_ptr<const IterableDa
                                                 const DataLoaderOptions& options, uint64_t seed,
                                                 int64_t epoch, int workers) {
   return std::make_unique<StreamSource>(std::move(dataset), options, seed, epoch, workers);
+}
+
+std::unique_ptr<BatchSource> make_pinning_source(std::unique_ptr<BatchSource> source, Device device) {
+  return std::make_unique<PinningSource>(std::move(source), device);
 }
 
 }  // namespace gradus::detail

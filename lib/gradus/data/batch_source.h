@@ -26,4 +26,7 @@ std::unique_ptr<BatchSource> make_stream_source(std::shared_ptr<const IterableDa
                                                 const DataLoaderOptions& options, uint64_t seed,
                                                 int64_t epoch, int workers);
 
+/// The batches of `source` in memory pinned for `device`.
+std::unique_ptr<BatchSource> make_pinning_source(std::unique_ptr<BatchSource> source, Device device);
+
 }  // namespace gradus::detail

@@ -2,6 +2,7 @@
 #pragma once
 #include <gradus/data/dataloader.h>
 #include <gradus/data/dataset.h>
+#include <gradus/data/device_prefetcher.h>
 #include <gradus/data/digits.h>
 #include <gradus/data/idx.h>
 #include <gradus/data/image_data.h>

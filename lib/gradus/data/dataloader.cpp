@@ -2,6 +2,7 @@
 #include <gradus/base/random.h>
 #include <gradus/data/dataloader.h>
 #include <gradus/data/epoch.h>
+#include <gradus/runtime/device_info.h>
 
 #include <cmath>
 
@@ -63,7 +64,7 @@ void DataLoader::check_options() const {
   GRADUS_CHECK(!(o.sampler && o.shuffle), "E-ARG", "DataLoader: sampler and shuffle exclude each other");
   GRADUS_CHECK(!o.batch_sampler || (o.batch_size == 1 && !o.shuffle && !o.sampler && !o.drop_last), "E-ARG",
                "DataLoader: batch_sampler excludes batch_size, shuffle, sampler and drop_last");
-  if (o.pin_memory)
+  if (o.pin_memory && !is_available())
     GRADUS_WARN_ONCE(
         "DataLoader: pin_memory has no effect, there is no device that copies from pinned memory");
 }
@@ -90,6 +91,9 @@ std::shared_ptr<detail::Epoch> DataLoader::new_epoch() {
   auto source = iterable_ ? detail::make_stream_source(iterable_, options_, seed(), epoch_, sources)
                           : detail::make_map_source(dataset_, batch_sampler_->batches(seed(), epoch_),
                                                     options_.collate, seed(), epoch_, sources);
+  // Which device is current is a thread's own matter, so it is asked here, not by a worker.
+  if (options_.pin_memory && is_available())
+    source = detail::make_pinning_source(std::move(source), current_accelerator());
   std::shared_ptr<detail::WorkerPool> pool = pool_;
   if (!pool && options_.num_workers > 0) pool = std::make_shared<detail::WorkerPool>(options_.num_workers);
   if (options_.persistent_workers) pool_ = pool;

@@ -22,9 +22,11 @@ struct DataLoaderOptions {
   std::shared_ptr<const Sampler> sampler = {};  ///< in place of shuffle
   /// In place of batch_size, shuffle, sampler and drop_last.
   std::shared_ptr<const BatchSampler> batch_sampler = {};
-  int num_workers = 0;                      ///< threads; 0 makes each batch when it is asked for
-  CollateFunction collate = {};             ///< in place of the dataset's get_batch()
-  bool pin_memory = false;                  ///< no effect (with a warning) without a device that pins
+  int num_workers = 0;           ///< threads; 0 makes each batch when it is asked for
+  CollateFunction collate = {};  ///< in place of the dataset's get_batch()
+  /// Batches in pinned memory, for copies to current_accelerator() that do not block; without an accelerator
+  /// no effect, and a warning.
+  bool pin_memory = false;
   bool drop_last = false;                   ///< leaves out a last batch that is not full
   double timeout = 0;                       ///< seconds to wait for a batch; 0 waits for ever
   std::optional<int> prefetch_factor = {};  ///< batches each worker makes ahead; 2 unless given
