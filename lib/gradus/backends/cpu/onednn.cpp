@@ -1,5 +1,6 @@
 #include <gradus/backends/cpu/onednn.h>
 #include <gradus/base/parallel.h>
+#include <gradus/runtime/environment.h>
 
 #include <array>
 #include <cstring>
@@ -120,3 +121,8 @@ Primitive* find_primitive(const Key& key, MakePrimitive make, const void* proble
 }
 
 }  // namespace gradus::cpu
+
+std::string gradus::runtime::onednn_version() {
+  const dnnl_version_t* version = dnnl::version();
+  return str(version->major, ".", version->minor, ".", version->patch);
+}
