@@ -12,6 +12,7 @@ namespace {
 
 std::atomic<int> received{0};
 nlohmann::ordered_json results = nlohmann::ordered_json::object();
+nlohmann::ordered_json attached = nlohmann::ordered_json::object();
 
 // A second Ctrl-C ends the program at once.
 void on_signal(int signal) {
@@ -27,18 +28,21 @@ void add_common(CLI::App& app, Flags& flags) {
   app.add_option("--batch-size", flags.batch_size, "samples a step")
       ->check(CLI::Range(1, 1000000))
       ->capture_default_str();
-  app.add_option("--seed", flags.seed, "of weights, shuffling and dropout")->capture_default_str();
+  app.add_option("--seed", flags.seed, "of weights, shuffling and dropout")
+      ->check(CLI::NonNegativeNumber)  // else -1 would become 2^64 - 1
+      ->capture_default_str();
   app.add_option("--data", flags.data,
                  "directory of IDX files (MNIST, Fashion-MNIST …), or \"made\": drawn digits");
   app.add_flag("--quick", flags.quick, "less of everything: a minute at most");
   app.add_flag("--json", flags.json, "print the results once more as one JSON line");
-  app.footer(
-      "All lessons take these, so that ./gradus learn can hand them on; a lesson without data or epochs\n"
-      "leaves those of no use to it alone.");
+  if (!flags.unused.empty())
+    app.footer("Every lesson takes these flags, so that ./gradus learn can hand them on; in this one " +
+               flags.unused + "\nchange nothing.");
 }
 
 void print_results(const std::string& lesson, const Flags& flags) {
-  const nlohmann::ordered_json line = {{"lesson", lesson}, {"seed", flags.seed}, {"results", results}};
+  nlohmann::ordered_json line = {{"lesson", lesson}, {"seed", flags.seed}, {"results", results}};
+  line.update(attached);
   std::printf("%s\n", line.dump().c_str());
 }
 
@@ -50,9 +54,19 @@ int flush_output() {
 }
 
 int status_of(const gradus::Error& error, const Flags& flags) {
-  if (error.code() == "E-INTERRUPTED") return kInterrupted;
+  if (error.code() == "E-INTERRUPTED") return kInterrupted + received;
   const bool nobody_named_it = flags.data.empty() && error.code() == "E-DATA-NOT-FOUND";
   return nobody_named_it ? kSkipped : kFailed;
+}
+
+void check_images(const std::string& directory, const char* set, const gradus::Tensor& images) {
+  const auto hint = gradus::hint(
+      "--data names a directory with the four IDX files of MNIST, Fashion-MNIST or another set of their "
+      "form");
+  GRADUS_CHECK(images.size(0) > 0, "E-DATA", directory, ": its ", set, " set has 0 images", hint);
+  GRADUS_CHECK(images.size(2) == 28 && images.size(3) == 28, "E-DATA", directory, ": its ", set,
+               " images are ", images.size(2), " x ", images.size(3), ", but the network takes 28 x 28",
+               hint);
 }
 
 }  // namespace
@@ -87,6 +101,10 @@ void section(int number, const std::string& title) { std::printf("\n== %d. %s ==
 
 void result(const std::string& name, double value) { results[name].push_back(value); }
 
+void attach(const std::string& name, const std::string& json) {
+  attached[name] = nlohmann::ordered_json::parse(json);
+}
+
 void check_interrupted(const std::string& where) {
   static const bool caught = [] {
     std::signal(SIGINT, on_signal);
@@ -107,14 +125,39 @@ void naming(const std::string& file, const std::function<void()>& body) {
   }
 }
 
+void print_error(const std::function<void()>& body) {
+  try {
+    body();
+  } catch (const gradus::Error& error) {
+    std::printf("%s\n", error.what());
+    return;
+  }
+  GRADUS_FAIL("E-LESSON", "an error was expected here, but there was none");
+}
+
 std::string directory_exists(const std::string& path) {
   const auto parent = std::filesystem::path(path).parent_path();
   if (parent.empty() || std::filesystem::is_directory(parent)) return "";
   return "no such directory: " + parent.string();
 }
 
+gradus::Device accelerator(const Flags& flags) {
+  const bool simulated = flags.device == "auto" && gradus::device_count(gradus::DeviceType::cuda) == 0;
+  const gradus::Device device = gradus::select_device(simulated ? "sim" : flags.device);
+  std::printf("device: %s%s\n", to_string(device).c_str(),
+              simulated         ? " (SIMULATED: no GPU can be used here; its times say nothing about one)"
+              : device.is_sim() ? " (SIMULATED: its times say nothing about a GPU)"
+              : device.is_cpu() ? " (what can only go wrong on a device goes right here: see --device sim)"
+                                : "");
+  return device;
+}
+
 gradus::ImageData load_images(const Flags& flags) {
-  return flags.data == "made" ? gradus::make_digit_data() : gradus::load_image_data(flags.data);
+  if (flags.data == "made") return gradus::make_digit_data();
+  const gradus::ImageData data = gradus::load_image_data(flags.data);
+  check_images(data.directory, "training", data.train.images);
+  check_images(data.directory, "test", data.test.images);
+  return data;
 }
 
 }  // namespace lesson

@@ -17,6 +17,7 @@
 #include <gradus/runtime/pinned.h>
 #include <gradus/runtime/sim.h>
 #include <gradus/runtime/stream.h>
+#include <gradus/runtime/visible_devices.h>
 #include <gradus/tensor/grad_mode.h>
 #include <gradus/tensor/state_dict.h>
 #include <gradus/tensor/tensor.h>

@@ -1,5 +1,6 @@
 // The explicit list of backends. Nothing else includes their headers.
 #include <gradus/backends/cpu/backend.h>
+#include <gradus/backends/sim/backend.h>
 
 namespace gradus::runtime {
 
@@ -8,7 +9,7 @@ Backend* find_backend(DeviceType type) {
     case DeviceType::cpu:
       return &cpu_backend();
     case DeviceType::sim:
-      return nullptr;
+      return &sim_backend();
     case DeviceType::cuda:
       return nullptr;
   }

@@ -3,6 +3,10 @@
 #include <cstddef>
 #include <cstdint>
 
+namespace gradus {
+struct TensorArg;
+}
+
 namespace gradus::sim {
 
 /// How the simulated devices behave. Each field's first value comes from the environment variable beside it,
@@ -39,5 +43,10 @@ class OptionsGuard {
 /// Drops the work queued on a device and forgets its error (also that it was lost). Its memory stays, with
 /// undefined contents; cudaDeviceReset() would free it.
 void reset_device(int index = 0);
+
+namespace detail {
+// The host asked for a device tensor's address: named should the host then read from it.
+void note_host_pointer(const TensorArg& tensor);
+}  // namespace detail
 
 }  // namespace gradus::sim

@@ -8,6 +8,7 @@
 #include <gradus/base/shape.h>
 #include <gradus/base/small_vector.h>
 #include <gradus/runtime/device.h>
+#include <gradus/runtime/sim.h>
 #include <gradus/runtime/tensor_arg.h>
 #include <gradus/tensor/storage.h>
 
@@ -99,6 +100,8 @@ class Tensor {
   T* data() const {
     GRADUS_CHECK(dtype_of<T>() == dtype(), "E-DTYPE", "data: expected ", to_string(dtype_of<T>()),
                  ", got a tensor of ", to_string(dtype()), hint("convert it with .to(dtype)"));
+    if (device().is_sim()) [[unlikely]]
+      sim::detail::note_host_pointer(arg());
     return static_cast<T*>(raw_data());
   }
   void* raw_data() const {

@@ -60,7 +60,7 @@ void RaceDetector::task(int stream, const char* name, std::span<const Use> uses)
   Clock& clock = clock_of(stream);
   auto place = [&](size_t i) {
     const TensorArg& tensor = *uses[i].tensor;
-    return Place{name, static_cast<int>(i), uses[i].access, tensor.dtype, tensor.sizes};
+    return Place{name, static_cast<int>(i) + 1, uses[i].access, tensor.dtype, tensor.sizes};
   };
   for (size_t i = 0; i < uses.size(); ++i)
     ByteRuns(*uses[i].tensor).for_each(kMaxRuns, [&, p = place(i)](uintptr_t begin, uintptr_t end) {

@@ -62,7 +62,7 @@ class RaceDetector {
   // A task's operand, for the report; intervals of one operand share it.
   struct Place {
     const char* task;
-    int operand;
+    int operand;  // from 1
     Access access;
     DType dtype;
     Shape sizes;

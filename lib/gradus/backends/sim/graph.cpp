@@ -1,0 +1,79 @@
+#include <gradus/backends/sim/graph.h>
+#include <gradus/backends/sim/sim_backend.h>
+
+#include <algorithm>
+
+namespace gradus::sim {
+
+void Capture::add(const Queue& queue, Item item) {
+  graph.items.push_back(std::move(item));
+  ++known[&queue][&queue];
+}
+
+void Capture::join(const Queue& queue, const CaptureClock& clock) {
+  CaptureClock& mine = known[&queue];
+  for (const auto& [other, count] : clock) mine[other] = std::max(mine[other], count);
+}
+
+const Queue* Capture::unjoined() const {
+  const CaptureClock& end = known.at(origin);
+  for (const auto& [queue, clock] : known) {
+    const auto own = clock.find(queue), seen = end.find(queue);
+    if (own != clock.end() && (seen == end.end() || seen->second < own->second)) return queue;
+  }
+  return nullptr;
+}
+
+void SimBackend::begin_capture(const Stream& stream) {
+  check_usable(stream.device.index());
+  auto lock = scheduler_.lock();
+  Queue& queue = queue_of(stream);
+  GRADUS_CHECK(queue.id != 0, "E-CAPTURE", "capture: the default stream of ", stream.device,
+               " cannot be captured", hint("capture on a stream of its own: Stream::create(device)"));
+  GRADUS_CHECK(!queue.capture, "E-CAPTURE", "capture: stream ", stream.id, " of ", stream.device,
+               " is capturing already", hint("end that capture first"));
+  queue.capture = new Capture{&queue, {stream.device.index(), {}}, {{&queue, {}}}, ""};
+}
+
+void* SimBackend::end_capture(const Stream& stream) {
+  auto lock = scheduler_.lock();
+  Queue& origin = queue_of(stream);
+  GRADUS_CHECK(origin.capture && origin.capture->origin == &origin, "E-CAPTURE", "capture: stream ",
+               stream.id, " of ", stream.device, " began no capture", hint("call capture_begin() first"));
+  const std::unique_ptr<Capture> capture(origin.capture);
+  for (const auto& [queue, clock] : capture->known) const_cast<Queue*>(queue)->capture = nullptr;
+  GRADUS_CHECK(capture->broken.empty(), "E-CAPTURE", "capture: there is no graph, because ", capture->broken);
+  const Queue* unjoined = capture->unjoined();
+  GRADUS_CHECK(!unjoined, "E-CAPTURE", "capture: stream ", unjoined->id, " of ",
+               Device(DeviceType::sim, unjoined->device), " took part but was not joined again",
+               hint("before the end, record an event on it and let the capturing stream wait for it"));
+  return new Graph(std::move(capture->graph));
+}
+
+bool SimBackend::is_capturing(const Stream& stream) {
+  auto lock = scheduler_.lock();
+  return queue_of(stream).capture != nullptr;
+}
+
+void SimBackend::replay(void* graph, const Stream& stream) {
+  const int device = stream.device.index();
+  check_usable(device);
+  const auto& g = *static_cast<Graph*>(graph);
+  GRADUS_CHECK(g.device == device, "E-DEVICE-MISMATCH", "replay: the graph was captured on ",
+               Device(DeviceType::sim, g.device), ", the stream is on ", stream.device);
+  Point point;
+  bool blocking;
+  {
+    auto lock = scheduler_.lock();
+    blocking = options_.launch_blocking;
+    count_launch(device);
+    Queue& queue = queue_of(stream);
+    for (const Item& item : g.items) point = enqueue(queue, item);
+  }
+  if (blocking) scheduler_.wait(point);
+  check_usable(device);
+}
+
+void SimBackend::destroy_graph(void* graph) noexcept { delete static_cast<Graph*>(graph); }
+
+}  // namespace gradus::sim

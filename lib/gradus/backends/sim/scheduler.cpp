@@ -1,0 +1,140 @@
+#include <gradus/backends/sim/scheduler.h>
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+namespace gradus::sim {
+
+Point Scheduler::submit(Queue& queue, Task task) {
+  queue.tasks.push_back(std::move(task));
+  ++queue.submitted;
+  if (queue.tasks.size() == 1) advance(&queue);
+  return queue.end();
+}
+
+bool Scheduler::run_here(Queue& queue, const Task& task, std::unique_lock<std::mutex>& lock) {
+  if (!queue.tasks.empty() || jitter_us_ > 0) return false;
+  for (const Point& point : task.after)
+    if (!point.passed()) return false;
+  queue.tasks.push_back({kNoEngine, {}, {}});  // work queued meanwhile waits behind this
+  ++queue.submitted;
+  lock.unlock();
+  task.work();
+  lock.lock();
+  finish(queue);
+  return true;
+}
+
+void Scheduler::wait(const Point& point) {
+  if (point.passed()) return;
+  std::unique_lock lock(mutex_);
+  ++waiting_hosts_;
+  passed_.wait(lock, [&] { return stopping_ || point.passed(); });
+  --waiting_hosts_;
+}
+
+// Starts what can start now: the queue's first task, and what that makes possible elsewhere.
+void Scheduler::advance(Queue* first) {
+  std::vector<Queue*> to_advance{first};
+  while (!to_advance.empty()) {
+    Queue& queue = *to_advance.back();
+    to_advance.pop_back();
+    while (!queue.tasks.empty() && start_first_task(queue, to_advance)) {
+    }
+  }
+}
+
+// True if the task was mere bookkeeping and is done.
+bool Scheduler::start_first_task(Queue& queue, std::vector<Queue*>& to_advance) {
+  Task& task = queue.tasks.front();
+  for (; !task.after.empty(); task.after.pop_back())
+    if (const Point& point = task.after.back(); !point.passed()) {
+      point.queue->followers.push_back(&queue);
+      return false;
+    }
+  if (task.engine != kNoEngine) {
+    make_ready(queue);
+    return false;
+  }
+  if (task.work) task.work();
+  finish_first_task(queue, to_advance);
+  return true;
+}
+
+void Scheduler::finish_first_task(Queue& queue, std::vector<Queue*>& to_advance) {
+  queue.tasks.pop_front();
+  queue.completed.fetch_add(1);
+  const std::vector<Queue*> followers = std::exchange(queue.followers, {});
+  to_advance.insert(to_advance.end(), followers.begin(), followers.end());
+  if (waiting_hosts_ > 0) passed_.notify_all();
+}
+
+void Scheduler::make_ready(Queue& queue) {
+  Engine& engine = engines_[queue.tasks.front().engine];
+  Clock::time_point not_before{};
+  if (jitter_us_ > 0) {
+    random_ ^= random_ << 13, random_ ^= random_ >> 7, random_ ^= random_ << 17;  // xorshift64
+    const double delay = jitter_us_ * static_cast<double>(random_ >> 11) * 0x1p-53;
+    not_before = Clock::now() + std::chrono::nanoseconds(static_cast<int64_t>(1000 * delay));
+  }
+  engine.ready.push_back({&queue, not_before});
+  if (!engine.thread.joinable() && !stopping_)
+    engine.thread = std::thread([this, &engine] { run_engine(engine); });
+  engine.wake.notify_one();
+}
+
+void Scheduler::run_engine(Engine& engine) {
+  std::unique_lock lock(mutex_);
+  while (Queue* queue = next_ready(engine, lock)) {
+    // The queue's first task stays where it is (a deque's front does not move) until it is finished here.
+    Task& task = queue->tasks.front();
+    lock.unlock();
+    task.work();
+    lock.lock();
+    finish(*queue);
+  }
+}
+
+// The queue's first task was run: what waited for it may start.
+void Scheduler::finish(Queue& queue) {
+  std::vector<Queue*> to_advance{&queue};
+  finish_first_task(queue, to_advance);
+  for (Queue* q : to_advance) advance(q);
+}
+
+// The next queue whose first task may start, or nullptr when the engine is to end.
+Queue* Scheduler::next_ready(Engine& engine, std::unique_lock<std::mutex>& lock) {
+  for (;;) {
+    if (stopping_) return nullptr;
+    const Clock::time_point now =
+        jitter_us_ > 0 || !engine.ready.empty() ? Clock::now() : Clock::time_point{};
+    Clock::time_point soonest = Clock::time_point::max();
+    for (auto it = engine.ready.begin(); it != engine.ready.end(); ++it) {
+      if (it->not_before <= now) {
+        Queue* queue = it->queue;
+        engine.ready.erase(it);
+        return queue;
+      }
+      soonest = std::min(soonest, it->not_before);
+    }
+    if (engine.ready.empty()) {
+      engine.wake.wait(lock);
+    } else {
+      engine.wake.wait_until(lock, soonest);
+    }
+  }
+}
+
+void Scheduler::stop() {
+  {
+    std::lock_guard lock(mutex_);
+    stopping_ = true;
+    passed_.notify_all();
+    for (Engine& engine : engines_) engine.wake.notify_all();
+  }
+  for (Engine& engine : engines_)
+    if (engine.thread.joinable()) engine.thread.join();
+}
+
+}  // namespace gradus::sim

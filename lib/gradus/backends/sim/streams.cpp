@@ -1,0 +1,145 @@
+// Streams, events, and the host's waiting.
+#include <gradus/backends/sim/sim_backend.h>
+
+namespace gradus::sim {
+
+int64_t SimBackend::create_stream(int index, bool blocking) {
+  check_usable(index);
+  auto lock = scheduler_.lock();
+  auto& queues = devices_[index].queues;
+  const auto id = static_cast<int64_t>(queues.size());
+  races_.name_stream(queue_count_,
+                     str(Device(DeviceType::sim, index), id ? str(" stream ", id) : " default stream"));
+  queues.push_back(std::make_unique<Queue>(index, id, blocking, queue_count_++));
+  return id;
+}
+
+void SimBackend::wait_until_idle(int device) {
+  std::vector<Point> points;
+  {
+    auto lock = scheduler_.lock();
+    for (const auto& queue : devices_[device].queues) points.push_back(queue->end());
+  }
+  for (const Point& point : points) scheduler_.wait(point);
+}
+
+// The host knows from now on that all up to the point is done.
+void SimBackend::host_waits_for(const Point& point, const Clock& clock, int device) {
+  scheduler_.wait(point);
+  if (!clock.empty()) {
+    auto lock = scheduler_.lock();
+    races_.join_host(clock);
+  }
+  check_usable(device);
+}
+
+void SimBackend::refuse_during_capture(const Queue& queue, const char* call) {
+  if (!queue.capture) return;
+  queue.capture->broken = str(call, " was made during it");
+  GRADUS_FAIL("E-CAPTURE", "capture: operation not permitted when stream is capturing: ", call,
+              hint("do it before capture_begin() or after capture_end()"));
+}
+
+bool SimBackend::query(const Stream& stream) {
+  check_usable(stream.device.index());
+  auto lock = scheduler_.lock();
+  Queue& queue = queue_of(stream);
+  refuse_during_capture(queue, "a query of the stream");
+  const bool done = queue.end().passed();
+  if (done) races_.join_host(races_.clock(queue.number));
+  return done;
+}
+
+void SimBackend::synchronize(const Stream& stream) {
+  Point point;
+  Clock clock;
+  {
+    auto lock = scheduler_.lock();
+    Queue& queue = queue_of(stream);
+    refuse_during_capture(queue, "a synchronisation of the host");
+    point = queue.end();
+    clock = races_.clock(queue.number);
+  }
+  host_waits_for(point, clock, stream.device.index());
+}
+
+void SimBackend::synchronize_device(int index) {
+  std::vector<std::pair<Point, Clock>> points;
+  {
+    auto lock = scheduler_.lock();
+    for (const auto& queue : devices_[index].queues) {
+      refuse_during_capture(*queue, "a synchronisation of the device");
+      points.push_back({queue->end(), races_.clock(queue->number)});
+    }
+  }
+  for (const auto& [point, clock] : points) host_waits_for(point, clock, index);
+}
+
+void* SimBackend::create_event(int) { return new SimEvent; }
+void SimBackend::destroy_event(int, void* event) noexcept { delete static_cast<SimEvent*>(event); }
+
+void SimBackend::record(void* event, const Stream& stream) {
+  check_usable(stream.device.index());
+  auto& e = *static_cast<SimEvent*>(event);
+  auto mark = std::make_shared<SimEvent::Mark>();
+  auto lock = scheduler_.lock();
+  Queue& queue = queue_of(stream);
+  e = {{}, mark, races_.clock(queue.number), queue.capture, {}};
+  if (queue.capture) {
+    e.captured = queue.capture->known[&queue];
+    return;
+  }
+  e.point = enqueue(
+      queue, {"record", Scheduler::kNoEngine, [mark] { mark->time = std::chrono::steady_clock::now(); }, {}});
+  e.clock = races_.clock(queue.number);
+}
+
+void SimBackend::wait(void* event, const Stream& stream) {
+  check_usable(stream.device.index());
+  const auto& e = *static_cast<SimEvent*>(event);
+  auto lock = scheduler_.lock();
+  Queue& queue = queue_of(stream);
+  if (!e.mark) return;  // never recorded
+  if (e.capture) {
+    e.capture->join(queue, e.captured);
+    queue.capture = e.capture;
+    return;
+  }
+  races_.join(queue.number, e.clock);
+  if (queue.capture || e.point.passed()) return;
+  scheduler_.submit(queue, {Scheduler::kNoEngine, {}, {e.point}});
+}
+
+bool SimBackend::query_event(void* event) {
+  const auto& e = *static_cast<SimEvent*>(event);
+  auto lock = scheduler_.lock();
+  if (e.point.queue) check_usable(e.point.queue->device);
+  const bool done = e.point.passed();
+  if (done) races_.join_host(e.clock);
+  return done;
+}
+
+void SimBackend::synchronize_event(void* event) {
+  SimEvent e;
+  {
+    auto lock = scheduler_.lock();
+    e = *static_cast<SimEvent*>(event);
+  }
+  if (e.point.queue) host_waits_for(e.point, e.clock, e.point.queue->device);
+}
+
+double SimBackend::elapsed_ms(void* start, void* end) {
+  const auto &a = *static_cast<SimEvent*>(start), &b = *static_cast<SimEvent*>(end);
+  auto lock = scheduler_.lock();
+  for (const SimEvent* e : {&a, &b}) {
+    const char* which = e == &a ? "the start" : "the end";
+    GRADUS_CHECK(e->mark && !e->capture, "E-EVENT", "Event::elapsed_time: ", which, " was never recorded",
+                 hint("call record() on both events"));
+    GRADUS_CHECK(e->point.passed(), "E-EVENT", "Event::elapsed_time: ", which,
+                 " is not reached yet: its stream is still busy",
+                 hint("call synchronize() on the end event first"));
+  }
+  return std::chrono::duration<double, std::milli>(b.mark->time - a.mark->time).count();
+}
+
+}  // namespace gradus::sim

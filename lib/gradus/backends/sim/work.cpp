@@ -1,0 +1,204 @@
+// Kernels and copies on their way to an engine.
+#include <gradus/backends/sim/fault_handler.h>
+#include <gradus/backends/sim/sim_backend.h>
+
+#include <cstring>
+#include <thread>
+
+namespace gradus::sim {
+namespace {
+
+// The bytes from a tensor's first element to its last; strides are not negative.
+size_t extent(const TensorArg& t) {
+  if (t.numel() == 0) return 0;
+  int64_t last = 0;
+  for (int d = 0; d < t.dim(); ++d) last += (t.sizes[d] - 1) * t.strides[d];
+  return static_cast<size_t>(last + 1) * element_size(t.dtype);
+}
+
+TensorArg bytes_arg(const void* data, size_t bytes) {
+  return {const_cast<void*>(data), 1, Shape{static_cast<int64_t>(bytes)}, Shape{1}, DType::uint8};
+}
+
+// A copy of a kernel's arguments, aligned for any of them.
+class Arguments {
+ public:
+  Arguments(const void* from, size_t bytes)
+      : words_((bytes + sizeof(Word) - 1) / sizeof(Word)), bytes_(bytes) {
+    std::memcpy(words_.data(), from, bytes);
+  }
+  void* data() { return words_.data(); }
+  const void* data() const { return words_.data(); }
+  size_t bytes() const { return bytes_; }
+
+ private:
+  using Word = std::max_align_t;
+  std::vector<Word> words_;
+  size_t bytes_;
+};
+
+}  // namespace
+
+Queue& SimBackend::queue_of(const Stream& stream) {
+  auto& queues = devices_[stream.device.index()].queues;
+  GRADUS_CHECK(stream.id >= 0 && stream.id < static_cast<int64_t>(queues.size()), "E-STREAM",
+               "stream: ", stream.device, " has no stream ", stream.id,
+               hint("make one with Stream::create(device)"));
+  return *queues[static_cast<size_t>(stream.id)];
+}
+
+// The legacy rule: the default stream and the blocking ones of its device wait for each other's earlier work.
+std::vector<Point> SimBackend::legacy_order(Queue& queue) {
+  std::vector<Point> points;
+  if (!queue.blocking) return points;
+  for (const auto& other : devices_[queue.device].queues) {
+    if (other.get() == &queue || !other->blocking || (queue.id != 0 && other->id != 0)) continue;
+    if (other->capture)
+      refuse_during_capture(*other, "work on the default stream, which waits for this one,");
+    points.push_back(other->end());
+    if (options_.races) races_.join(queue.number, races_.clock(other->number));
+  }
+  return points;
+}
+
+// Says what the item is ordered after, and has it checked for races.
+Task SimBackend::prepare(Queue& queue, const Item& item) {
+  Task task{item.engine, item.work, legacy_order(queue)};
+  if (options_.races) {
+    std::vector<Use> uses;
+    for (const auto& [tensor, access] : item.uses) uses.push_back({&tensor, access});
+    races_.task(queue.number, item.name, uses);
+  }
+  return task;
+}
+
+Point SimBackend::enqueue(Queue& queue, const Item& item) {
+  for (const auto& [tensor, access] : item.uses) remember_tensor(tensor, item.name);
+  if (!queue.capture) return scheduler_.submit(queue, prepare(queue, item));
+  queue.capture->add(queue, item);
+  return {};
+}
+
+void SimBackend::count_launch(int device) {
+  if (launches_until_loss_ > 0 && --launches_until_loss_ == 0)
+    fail_device(device, {"E-DEVICE-LOST",
+                         str(Device(DeviceType::sim, device), ": the device is lost (it no longer answers)"),
+                         "end the program; on real hardware, look at the system's log and reset the device"});
+}
+
+void SimBackend::run(const Stream& stream, const runtime::KernelTask& task) {
+  const int device = stream.device.index();
+  check_usable(device);
+  Point point;
+  bool blocking;
+  {
+    auto lock = scheduler_.lock();
+    blocking = options_.launch_blocking;
+    count_launch(device);
+    Queue& queue = queue_of(stream);
+    Item item{task.name, Scheduler::kCompute, kernel_work(device, task), {}};
+    Arguments arguments(task.arguments, task.bytes);
+    runtime::TaskOperand operands[runtime::kMaxOperands];
+    const int n = task.operands(arguments.data(), operands);
+    for (int i = 0; i < n; ++i) item.uses.push_back({*operands[i].tensor, operands[i].access});
+    point = enqueue(queue, item);
+  }
+  if (blocking) scheduler_.wait(point);
+  check_usable(device);
+}
+
+Work SimBackend::kernel_work(int device, const runtime::KernelTask& task) {
+  auto arguments = std::make_shared<Arguments>(task.arguments, task.bytes);
+  return [this, device, task, arguments] {
+    Arguments mine = *arguments;  // a graph runs the same arguments again
+    run_kernel(device, {task.name, task.run, task.operands, mine.data(), mine.bytes()});
+  };
+}
+
+// On the compute engine: finds the bytes behind every operand, then does what the cpu would.
+void SimBackend::run_kernel(int device, const runtime::KernelTask& task) {
+  if (devices_[device].failed.load()) return;
+  void* arguments = const_cast<void*>(task.arguments);
+  runtime::TaskOperand operands[runtime::kMaxOperands];
+  const int n = task.operands(arguments, operands);
+  for (int i = 0; i < n; ++i) {
+    TensorArg& tensor = *operands[i].tensor;
+    const size_t bytes = extent(tensor);
+    if (bytes == 0) continue;
+    if (!memory_.holds(device, tensor.address, bytes))
+      return fail_device(device, illegal_address(device, task.name, i + 1, tensor));
+    tensor.address = memory_.bytes(tensor.address);
+  }
+  try {
+    task.run(arguments);
+  } catch (...) {
+    fail_device(device, failure_of(device, task.name, std::current_exception()));
+  }
+}
+
+void SimBackend::check_address(int device, const void* data, size_t bytes, const char* which) const {
+  GRADUS_CHECK(memory_.holds(device, data, bytes), "E-ILLEGAL-ADDRESS", "copy: invalid argument: the ", which,
+               " (", bytes, " bytes) is not in memory of ", Device(DeviceType::sim, device));
+}
+
+Item SimBackend::copy_item(void* to, Device to_device, const void* from, Device from_device,
+                           size_t bytes) const {
+  for (const Device d : {to_device, from_device})
+    GRADUS_CHECK(d.is_cpu() || d.is_sim(), "E-DEVICE-MISMATCH", "copy: from ", from_device, " to ", to_device,
+                 ": a sim device cannot reach another kind of device", hint("go by way of the cpu"));
+  const int device = to_device.is_sim() ? to_device.index() : from_device.index();
+  Item item{"copy", Scheduler::kCompute, {}, {}};
+  const void* source = from;
+  void* target = to;
+  if (from_device.is_sim()) {
+    check_address(from_device.index(), from, bytes, "source");
+    source = memory_.bytes(from);
+    item.uses.push_back({bytes_arg(from, bytes), Access::read});
+  }
+  if (to_device.is_sim()) {
+    check_address(to_device.index(), to, bytes, "target");
+    target = memory_.bytes(to);
+    item.uses.push_back({bytes_arg(to, bytes), Access::write});
+  }
+  if (from_device != to_device)
+    item.engine =
+        from_device.is_sim() ? Scheduler::copy_out(from_device.index()) : Scheduler::copy_in(device);
+  const double link = from_device == to_device ? 0 : options_.link;
+  const auto* failed = &devices_[device].failed;
+  item.work = [=] {
+    if (failed->load()) return;
+    const auto begin = std::chrono::steady_clock::now();
+    std::memcpy(target, source, bytes);
+    if (link > 0)
+      std::this_thread::sleep_until(
+          begin + std::chrono::nanoseconds(static_cast<int64_t>(1e9 * static_cast<double>(bytes) / link)));
+  };
+  return item;
+}
+
+void SimBackend::copy(void* to, Device to_device, const void* from, Device from_device, size_t bytes,
+                      const Stream& stream) {
+  const int device = stream.device.index();
+  check_usable(device);
+  if (bytes == 0) return;
+  const bool pageable = (from_device.is_cpu() && !pinned_.holds(from, bytes)) ||
+                        (to_device.is_cpu() && !pinned_.holds(to, bytes));
+  Point point;
+  Clock clock;
+  {
+    auto lock = scheduler_.lock();
+    Queue& queue = queue_of(stream);
+    const Item item = copy_item(to, to_device, from, from_device, bytes);
+    if (pageable) refuse_during_capture(queue, "a copy from or to pageable memory");
+    if (!pageable && !options_.launch_blocking) {
+      enqueue(queue, item);
+      return;
+    }
+    const Task task = prepare(queue, item);
+    clock = races_.clock(queue.number);
+    if (!scheduler_.run_here(queue, task, lock)) point = scheduler_.submit(queue, task);
+  }
+  host_waits_for(point, clock, device);
+}
+
+}  // namespace gradus::sim
