@@ -14,6 +14,7 @@
 #include <gradus/runtime/device_info.h>
 #include <gradus/runtime/device_stats.h>
 #include <gradus/runtime/graph.h>
+#include <gradus/runtime/math_mode.h>
 #include <gradus/runtime/pinned.h>
 #include <gradus/runtime/sim.h>
 #include <gradus/runtime/stream.h>
