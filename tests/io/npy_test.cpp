@@ -68,7 +68,7 @@ TEST(Npy, a_tensor_that_requires_grad_is_refused_with_pytorchs_words) {
   Tensor t = make<float>({1}, {1});
   t.requires_grad_();
   EXPECT_GRADUS_ERROR(save_npy(dir.path("f"), t), "E-REQUIRES-GRAD",
-                      "Can't call numpy() on Tensor that requires grad\n  hint: use tensor.detach() first");
+                      "Can't call numpy() on Tensor that requires grad\n  hint: Use tensor.detach() first");
   save_npy(dir.path("f"), t.detach());
   EXPECT_EQ(load_npy(dir.path("f")).data<float>()[0], 1);
 }
@@ -76,7 +76,8 @@ TEST(Npy, a_tensor_that_requires_grad_is_refused_with_pytorchs_words) {
 TEST(Npy, a_tensor_off_the_host_is_refused_with_pytorchs_words) {
   TempDir dir;
   EXPECT_GRADUS_ERROR(save_npy(dir.path("f"), elsewhere()), "E-DEVICE",
-                      "can't convert sim:0 device type tensor to numpy\n  hint: use tensor.cpu()");
+                      "can't convert sim:0 device type tensor to numpy\n  hint: Use Tensor.cpu() to copy the "
+                      "tensor to host memory first");
 }
 
 TEST(Npy, fortran_order_is_brought_into_row_major_order) {

@@ -82,9 +82,10 @@ Tensor load_npy(const std::string& path) {
 void save_npy(const std::string& path, const Tensor& tensor) {
   GRADUS_CHECK(!tensor.requires_grad(), "E-REQUIRES-GRAD",
                "save_npy: Can't call numpy() on Tensor that requires grad",
-               hint("use tensor.detach() first; the file then has no link to the graph"));
+               hint("Use tensor.detach() first: a file keeps numbers, not their history"));
   GRADUS_CHECK(tensor.is_cpu(), "E-DEVICE", "save_npy: can't convert ", tensor.device(),
-               " device type tensor to numpy", hint("use tensor.cpu() to copy it to host memory first"));
+               " device type tensor to numpy",
+               hint("Use Tensor.cpu() to copy the tensor to host memory first"));
   std::string header = detail::format_npy_header({tensor.dtype(), false, tensor.sizes()});
   const size_t before_header = kMagic.size() + 4;
   const size_t whole = (before_header + header.size() + 1 + kAlignment - 1) / kAlignment * kAlignment;
