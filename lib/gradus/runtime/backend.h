@@ -49,6 +49,9 @@ class Backend {
   virtual DeviceProperties properties(int index) const = 0;
   virtual MemoryInfo memory_info(int index) const = 0;
 
+  /// Percent of the time since the call before in which the device was at work; -1 where it cannot tell.
+  virtual int utilization(int index) = 0;
+
   /// Device memory, aligned to 512 bytes at least; nullptr when there is not enough. Contents undefined.
   virtual void* allocate(int index, size_t bytes) = 0;
   /// Gives back what allocate() returned. May block until the device is idle, as cudaFree does. Never throws.

@@ -46,6 +46,7 @@ std::pair<int, int> get_device_capability(Device device) {
   const DeviceProperties p = get_device_properties(device);
   return {p.capability_major, p.capability_minor};
 }
+int utilization(Device device) { return runtime::backend(device).utilization(device.index()); }
 MemoryInfo mem_get_info(Device device) { return runtime::backend(device).memory_info(device.index()); }
 
 }  // namespace gradus

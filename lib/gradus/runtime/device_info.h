@@ -55,6 +55,11 @@ std::pair<int, int> get_device_capability(Device device = current_accelerator())
 /// What the device itself says: memory that the caching allocator keeps is not free (memory_stats() tells).
 MemoryInfo mem_get_info(Device device = current_accelerator());
 
+/// Percent, from 0 to 100, of the time since the call before in which a kernel ran: what nvidia-smi shows and
+/// torch.cuda.utilization() returns. It says nothing of how much of the device a kernel uses. On the cpu: how
+/// busy this process kept the cores that it may use. -1 where the device cannot tell.
+int utilization(Device device = current_accelerator());
+
 namespace detail {
 void make_current(Device device) noexcept;  // unchecked
 }

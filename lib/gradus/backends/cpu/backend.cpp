@@ -1,5 +1,6 @@
 #include <gradus/backends/cpu/backend.h>
 #include <gradus/base/parallel.h>
+#include <gradus/runtime/busy_meter.h>
 #include <gradus/runtime/stream.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -8,6 +9,7 @@
 #include <chrono>
 #include <cstdlib>
 #include <cstring>
+#include <ctime>
 #include <fstream>
 
 namespace gradus::runtime {
@@ -39,6 +41,8 @@ class CpuBackend : public Backend {
     return {page * static_cast<size_t>(sysconf(_SC_AVPHYS_PAGES)),
             page * static_cast<size_t>(sysconf(_SC_PHYS_PAGES))};
   }
+
+  int utilization(int) override { return meter_.read(process_seconds(), get_num_threads()); }
 
   void* allocate(int, size_t bytes) override {
     constexpr size_t kHugePage = size_t{2} << 20;
@@ -87,12 +91,18 @@ class CpuBackend : public Backend {
   void destroy_graph(void*) noexcept override {}
 
  private:
+  static double process_seconds() {
+    timespec used{};
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used);
+    return static_cast<double>(used.tv_sec) + 1e-9 * static_cast<double>(used.tv_nsec);
+  }
   [[noreturn]] static void refuse_capture() {
     GRADUS_FAIL("E-CAPTURE", "capture: cpu kernels run at once and cannot be recorded",
                 hint("capture on a sim or cuda device"));
   }
 
   std::atomic<int64_t> streams_{0};
+  BusyMeter meter_;
 };
 
 }  // namespace

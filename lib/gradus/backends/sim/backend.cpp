@@ -31,6 +31,11 @@ runtime::MemoryInfo SimBackend::memory_info(int index) const {
   return {used < total ? total - used : 0, total};
 }
 
+int SimBackend::utilization(int index) {
+  DeviceState& device = devices_[index];
+  return device.meter.read(1e-9 * static_cast<double>(device.busy_ns.load()));
+}
+
 void* SimBackend::allocate(int index, size_t bytes) {
   check_usable(index);
   {

@@ -8,6 +8,7 @@
 #include <gradus/backends/sim/scheduler.h>
 #include <gradus/base/error.h>
 #include <gradus/runtime/backend.h>
+#include <gradus/runtime/busy_meter.h>
 #include <gradus/runtime/stream.h>
 
 #include <chrono>
@@ -35,6 +36,8 @@ class SimBackend final : public runtime::Backend {
   std::string unavailable_reason() const override { return ""; }
   runtime::DeviceProperties properties(int index) const override;
   runtime::MemoryInfo memory_info(int index) const override;
+
+  int utilization(int index) override;
 
   void* allocate(int index, size_t bytes) override;
   void free(int index, void* data) noexcept override;
@@ -79,6 +82,8 @@ class SimBackend final : public runtime::Backend {
     std::vector<std::unique_ptr<Queue>> queues;  // by stream id
     std::optional<Failure> failure;              // guarded by failure_mutex_
     std::atomic<bool> failed{false};
+    std::atomic<int64_t> busy_ns{0};  // in which the compute engine ran its kernels
+    runtime::BusyMeter meter;
   };
 
   // errors.cpp

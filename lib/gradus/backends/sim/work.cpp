@@ -129,11 +129,13 @@ void SimBackend::run_kernel(int device, const runtime::KernelTask& task) {
       return fail_device(device, illegal_address(device, task.name, i + 1, tensor));
     tensor.address = memory_.bytes(tensor.address);
   }
+  const auto begin = std::chrono::steady_clock::now();
   try {
     task.run(arguments);
   } catch (...) {
     fail_device(device, failure_of(device, task.name, std::current_exception()));
   }
+  devices_[device].busy_ns += std::chrono::nanoseconds(std::chrono::steady_clock::now() - begin).count();
 }
 
 void SimBackend::check_address(int device, const void* data, size_t bytes, const char* which) const {
