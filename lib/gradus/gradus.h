@@ -13,6 +13,8 @@
 #include <gradus/optim/optim.h>
 #include <gradus/runtime/device_info.h>
 #include <gradus/runtime/device_stats.h>
+#include <gradus/runtime/diagnosis.h>
+#include <gradus/runtime/environment.h>
 #include <gradus/runtime/graph.h>
 #include <gradus/runtime/math_mode.h>
 #include <gradus/runtime/pinned.h>
