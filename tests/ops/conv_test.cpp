@@ -80,7 +80,10 @@ TEST(Conv2d, large_ones_agree_with_double_in_both_formats) {
   };
   for (const Size& s : {Size{{4, 1, 28, 28}, {32, 1, 3, 3}, {.padding = 1}},
                         Size{{4, 32, 14, 14}, {64, 32, 3, 3}, {.padding = 1}},
-                        Size{{3, 17, 11, 13}, {19, 17, 3, 5}, {.stride = 2, .padding = 2}}}) {
+                        Size{{3, 17, 11, 13}, {19, 17, 3, 5}, {.stride = 2, .padding = 2}},
+                        // The windows end before the padding does.
+                        Size{{3, 16, 10, 12}, {8, 16, 3, 4}, {.stride = {2, 3}, .padding = 1}},
+                        Size{{2, 5, 11, 14}, {6, 5, 2, 1}, {.stride = {4, 5}, .padding = {1, 0}}}}) {
     const Tensor x64 = randn(s.x, kFloat64), w64 = randn(s.w, kFloat64) * 0.1;
     auto run = [&](const Tensor& x, const Tensor& w) -> std::vector<Tensor> {
       Tensor xi = x.detach().requires_grad_(), wi = w.detach().requires_grad_();
@@ -121,6 +124,33 @@ TEST(Conv2d, NUM_19_a_kernel_that_is_a_transposed_view) {
       const auto gx = values_of(x.grad()).values;
       EXPECT_EQ(std::vector<double>(gx.begin(), gx.begin() + 6),
                 (std::vector<double>{8976, 21568, 12864, 26128, 60848, 35264}));
+    }
+}
+
+// Views of every kind, as they lie and copied: cut out, turned, and expanded from one number.
+TEST(Conv2d, a_kernel_need_not_be_contiguous) {
+  for (const DType dtype : {kFloat32, kFloat64, kFloat16, kBFloat16})
+    for (const int64_t groups : {1, 2}) {
+      const Tensor x = randint(-3, 4, {2, 4, 5, 6}, {.dtype = dtype});
+      const Tensor big = randint(-3, 4, {8, 8, 5, 4}, {.dtype = dtype});
+      const Shape sizes{4, 4 / groups, 3, 2};
+      const std::vector<Tensor> weights = {
+          big.narrow(0, 2, 4).narrow(1, 1, sizes[1]).narrow(2, 2, 3).narrow(3, 1, 2),
+          big.slice(0, 0, 8, 2).slice(1, 0, 2 * sizes[1] - 1, 2).narrow(2, 0, 3).slice(3, 0, 4, 2),
+          big.transpose(2, 3).narrow(0, 0, 4).narrow(1, 0, sizes[1]).narrow(2, 0, 3).narrow(3, 1, 2),
+          full({1, 1, 1, 1}, 2, {.dtype = dtype}).expand(sizes)};
+      for (const Tensor& w : weights) {
+        SCOPED_TRACE(str(to_string(dtype), ", ", groups, " groups, strides ", w.strides()));
+        auto run = [&](const Tensor& weight) {
+          Tensor xi = x.detach().requires_grad_(), wi = weight.detach().requires_grad_();
+          const Tensor y = conv2d(xi, wi, {}, {.groups = groups});
+          const auto grads = autograd::grad({y}, {xi, wi}, {ones_like(y)});
+          return std::vector<Tensor>{y.detach(), grads[0], grads[1]};
+        };
+        const auto got = run(w), want = run(w.clone().contiguous());
+        for (size_t k = 0; k < want.size(); ++k)
+          EXPECT_EQ(values_of(got[k]).values, values_of(want[k]).values) << k;
+      }
     }
 }
 

@@ -16,17 +16,6 @@ constexpr auto kDirect = dnnl::algorithm::convolution_direct;
 memory::dims pair(const int64_t (&v)[2]) { return {v[0], v[1]}; }
 memory::dims dilates(const Window& w) { return {w.dilation[0] - 1, w.dilation[1] - 1}; }
 
-// Zeros after the last row and column that the windows reach: less than `padding` where the stride does not
-// divide.
-memory::dims end_padding(const Window& w, const Shape& x, const Shape& weight, const Shape& y) {
-  memory::dims end(2);
-  for (int a = 0; a < 2; ++a) {
-    const int64_t reach = (y[2 + a] - 1) * w.stride[a] + (weight[2 + a] - 1) * w.dilation[a] + 1;
-    end[a] = reach - x[2 + a] - w.padding[a];
-  }
-  return end;
-}
-
 // oneDNN counts groups as a dimension of the weights.
 TensorArg grouped(TensorArg w, int64_t groups) {
   if (groups == 1) return w;
@@ -62,24 +51,24 @@ cpu::Key key(int kind, const Window& w) {
 }
 
 dnnl::convolution_forward::primitive_desc forward_desc(const TensorArg& x, const TensorArg& weight,
-                                                       const Shape& w_sizes, const TensorArg* bias,
-                                                       const TensorArg& y, const Window& w) {
-  const auto end = end_padding(w, x.sizes, w_sizes, y.sizes);
+                                                       const TensorArg* bias, const TensorArg& y,
+                                                       const Window& w) {
+  const auto padding = pair(w.padding);
   const auto kind = dnnl::prop_kind::forward_training;
   if (bias) {
     return cpu::make_primitive_desc<dnnl::convolution_forward>(
         kind, kDirect, activation(x, y), cpu::any_layout(weight), cpu::describe(*bias), activation(y, x),
-        pair(w.stride), dilates(w), pair(w.padding), end);
+        pair(w.stride), dilates(w), padding, padding);
   }
-  return cpu::make_primitive_desc<dnnl::convolution_forward>(
-      kind, kDirect, activation(x, y), cpu::any_layout(weight), activation(y, x), pair(w.stride), dilates(w),
-      pair(w.padding), end);
+  return cpu::make_primitive_desc<dnnl::convolution_forward>(kind, kDirect, activation(x, y),
+                                                             cpu::any_layout(weight), activation(y, x),
+                                                             pair(w.stride), dilates(w), padding, padding);
 }
 
 void make_forward(cpu::Primitive& primitive, const void* problem) {
   const auto& p = *static_cast<const ConvArgs*>(problem);
   const TensorArg weight = grouped(p.w, p.window.groups);
-  const auto desc = forward_desc(p.x, weight, p.w.sizes, p.bias.present() ? &p.bias : nullptr, p.y, p.window);
+  const auto desc = forward_desc(p.x, weight, p.bias.present() ? &p.bias : nullptr, p.y, p.window);
   primitive.set(dnnl::convolution_forward(desc));
   primitive.add_reordered_input(DNNL_ARG_SRC, cpu::describe(p.x), desc.src_desc());
   primitive.add_reordered_input(DNNL_ARG_WEIGHTS, cpu::describe(weight), desc.weights_desc());
@@ -90,11 +79,10 @@ void make_forward(cpu::Primitive& primitive, const void* problem) {
 void make_grad_input(cpu::Primitive& primitive, const void* problem) {
   const auto& p = *static_cast<const ConvGradInputArgs*>(problem);
   const TensorArg weight = grouped(p.w, p.window.groups);
-  const auto hint = forward_desc(p.gx, weight, p.w.sizes, nullptr, p.gy, p.window);
+  const auto hint = forward_desc(p.gx, weight, nullptr, p.gy, p.window);
   const auto desc = cpu::make_backward_desc<dnnl::convolution_backward_data>(
       hint, kDirect, activation(p.gx, p.gy), cpu::any_layout(weight), activation(p.gy, p.gx),
-      pair(p.window.stride), dilates(p.window), pair(p.window.padding),
-      end_padding(p.window, p.gx.sizes, p.w.sizes, p.gy.sizes));
+      pair(p.window.stride), dilates(p.window), pair(p.window.padding), pair(p.window.padding));
   primitive.set(dnnl::convolution_backward_data(desc));
   primitive.add_reordered_input(DNNL_ARG_DIFF_DST, cpu::describe(p.gy), desc.diff_dst_desc());
   primitive.add_reordered_input(DNNL_ARG_WEIGHTS, cpu::describe(weight), desc.weights_desc());
@@ -103,17 +91,16 @@ void make_grad_input(cpu::Primitive& primitive, const void* problem) {
 
 dnnl::convolution_backward_weights::primitive_desc grad_weight_desc(const ConvGradWeightArgs& p,
                                                                     const TensorArg& weight) {
-  const auto end = end_padding(p.window, p.x.sizes, p.gw.sizes, p.gy.sizes);
-  const auto hint =
-      forward_desc(p.x, weight, p.gw.sizes, p.gbias.present() ? &p.gbias : nullptr, p.gy, p.window);
+  const auto padding = pair(p.window.padding);
+  const auto hint = forward_desc(p.x, weight, p.gbias.present() ? &p.gbias : nullptr, p.gy, p.window);
   if (p.gbias.present()) {
     return cpu::make_backward_desc<dnnl::convolution_backward_weights>(
         hint, kDirect, activation(p.x, p.gy), cpu::any_layout(weight), cpu::describe(p.gbias),
-        activation(p.gy, p.x), pair(p.window.stride), dilates(p.window), pair(p.window.padding), end);
+        activation(p.gy, p.x), pair(p.window.stride), dilates(p.window), padding, padding);
   }
   return cpu::make_backward_desc<dnnl::convolution_backward_weights>(
       hint, kDirect, activation(p.x, p.gy), cpu::any_layout(weight), activation(p.gy, p.x),
-      pair(p.window.stride), dilates(p.window), pair(p.window.padding), end);
+      pair(p.window.stride), dilates(p.window), padding, padding);
 }
 
 void make_grad_weight(cpu::Primitive& primitive, const void* problem) {
