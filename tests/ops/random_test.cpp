@@ -9,8 +9,12 @@
 #include <cmath>
 #include <numeric>
 
+#include "support/expect_error.h"
+
 namespace gradus {
 namespace {
+
+using ::gradus::testing::error_of;
 
 // The statement of random.h: element i is what the stream gives for i.
 TEST(RandomOps, elements_are_the_streams_to_the_last_bit) {
@@ -127,6 +131,32 @@ TEST(RandomOps, wrong_arguments_are_refused) {
   EXPECT_THROW(normal_(zeros({2}), 0, -1), Error);
   EXPECT_THROW(uniform_(zeros({2}), 1, 0), Error);
   EXPECT_THROW(randperm(-1), Error);
+}
+
+TEST(RandomOps, numbers_that_the_dtype_does_not_hold_are_refused) {
+  EXPECT_EQ(randint(255, 256, {3}, {.dtype = kUInt8}).to_vector<int>(), (std::vector<int>{255, 255, 255}));
+  EXPECT_EQ(
+      error_of([] { randint(0, 300, {2}, {.dtype = kUInt8}); }),
+      "E-ARG: randint: numbers from 0 to 299 do not fit uint8, which holds 0 to 255\n  hint: give another "
+      "dtype, such as kInt64");
+  EXPECT_GRADUS_ERROR(randint(-1, 2, {2}, {.dtype = kUInt8}), "E-ARG", "from -1 to 1 do not fit uint8");
+  EXPECT_GRADUS_ERROR(randint(0, int64_t{1} << 40, {2}, {.dtype = kInt32}), "E-ARG", "do not fit int32");
+  EXPECT_GRADUS_ERROR(randint(0, 70000, {2}, {.dtype = kFloat16}), "E-ARG", "do not fit float16");
+  EXPECT_NO_THROW(randint(INT64_MIN, INT64_MAX, {2}));
+}
+
+TEST(RandomOps, a_permutation_that_the_dtype_cannot_count_is_refused) {
+  auto sorted = randperm(256, {.dtype = kUInt8}).to_vector<int64_t>();
+  std::sort(sorted.begin(), sorted.end());
+  EXPECT_EQ(sorted, arange(256).to_vector<int64_t>());
+  EXPECT_EQ(
+      error_of([] { randperm(257, {.dtype = kUInt8}); }),
+      "E-ARG: randperm: the numbers 0 to 256 do not fit uint8, which holds 0 to 255 exactly\n  hint: give "
+      "another dtype, such as kInt64");
+  EXPECT_EQ(randperm(2049, {.dtype = kFloat16}).max().item<int64_t>(), 2048);
+  EXPECT_GRADUS_ERROR(randperm(2050, {.dtype = kFloat16}), "E-ARG", "0 to 2048 exactly");
+  EXPECT_GRADUS_ERROR(randperm(258, {.dtype = kBFloat16}), "E-ARG", "0 to 256 exactly");
+  EXPECT_GRADUS_ERROR(randperm(3, {.dtype = kBool}), "E-ARG", "0 to 1 exactly");
 }
 
 }  // namespace

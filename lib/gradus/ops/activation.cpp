@@ -11,34 +11,27 @@ namespace gradus {
 namespace {
 
 using namespace kernels;
-using ops::as_floating;
+using ops::binary_table;
+using ops::floating_unary;
 using ops::Keep;
 using ops::unary;
+using ops::unary_table;
 
-template <class F>
-constexpr KernelTable<UnaryArgs> forward(const char* name) {
-  return KernelTable<UnaryArgs>(name).host<UnaryKernel<F>, kFloatingTypes>();
-}
-template <class F>
-constexpr KernelTable<BinaryArgs> gradient(const char* name) {
-  return KernelTable<BinaryArgs>(name).host<BinaryKernel<F>, kFloatingTypes>();
-}
-
-constexpr auto kRelu = KernelTable<UnaryArgs>("relu").host<UnaryKernel<Relu>, kNumericTypes>();
-constexpr auto kLeakyRelu = forward<LeakyRelu>("leaky_relu");
-constexpr auto kSigmoid = forward<Sigmoid>("sigmoid");
-constexpr auto kTanh = forward<Tanh>("tanh");
-constexpr auto kSilu = forward<Silu>("silu");
-constexpr auto kGelu = forward<Gelu>("gelu");
-constexpr auto kGeluTanh = forward<GeluTanh>("gelu");
-constexpr auto kSoftplus = forward<Softplus>("softplus");
-constexpr auto kReluGrad = gradient<ReluGrad>("relu_backward");
-constexpr auto kLeakyReluGrad = gradient<LeakyReluGrad>("leaky_relu_backward");
-constexpr auto kSigmoidGrad = gradient<SigmoidGrad>("sigmoid_backward");
-constexpr auto kTanhGrad = gradient<TanhGrad>("tanh_backward");
-constexpr auto kSiluGrad = gradient<SiluGrad>("silu_backward");
-constexpr auto kGeluGrad = gradient<GeluGrad>("gelu_backward");
-constexpr auto kGeluTanhGrad = gradient<GeluTanhGrad>("gelu_backward");
+constexpr auto kRelu = unary_table<Relu, kNumericTypes>("relu");
+constexpr auto kLeakyRelu = unary_table<LeakyRelu>("leaky_relu");
+constexpr auto kSigmoid = unary_table<Sigmoid>("sigmoid");
+constexpr auto kTanh = unary_table<Tanh>("tanh");
+constexpr auto kSilu = unary_table<Silu>("silu");
+constexpr auto kGelu = unary_table<Gelu>("gelu");
+constexpr auto kGeluTanh = unary_table<GeluTanh>("gelu");
+constexpr auto kSoftplus = unary_table<Softplus>("softplus");
+constexpr auto kReluGrad = binary_table<ReluGrad>("relu_backward");
+constexpr auto kLeakyReluGrad = binary_table<LeakyReluGrad>("leaky_relu_backward");
+constexpr auto kSigmoidGrad = binary_table<SigmoidGrad>("sigmoid_backward");
+constexpr auto kTanhGrad = binary_table<TanhGrad>("tanh_backward");
+constexpr auto kSiluGrad = binary_table<SiluGrad>("silu_backward");
+constexpr auto kGeluGrad = binary_table<GeluGrad>("gelu_backward");
+constexpr auto kGeluTanhGrad = binary_table<GeluTanhGrad>("gelu_backward");
 
 // A derivative is written twice: as one kernel, which is what training runs, and with differentiable
 // operations for a pass that is itself recorded (create_graph). tests/ops compares the two.
@@ -87,24 +80,24 @@ Tensor softplus_rule(const Tensor& g, const Tensor& x, Scalar beta, Scalar) { re
 Tensor relu(const Tensor& x) { return unary(kRelu, x, "ReluBackward", Keep::y, relu_rule); }
 // [snippet leaky_relu]
 Tensor leaky_relu(const Tensor& x, double negative_slope) {
-  return unary(kLeakyRelu, as_floating(x), "LeakyReluBackward", Keep::x, leaky_relu_rule, negative_slope);
+  return floating_unary(kLeakyRelu, x, "LeakyReluBackward", Keep::x, leaky_relu_rule, negative_slope);
 }
 // [/snippet leaky_relu]
 Tensor sigmoid(const Tensor& x) {
-  return unary(kSigmoid, as_floating(x), "SigmoidBackward", Keep::y, sigmoid_rule);
+  return floating_unary(kSigmoid, x, "SigmoidBackward", Keep::y, sigmoid_rule);
 }
-Tensor tanh(const Tensor& x) { return unary(kTanh, as_floating(x), "TanhBackward", Keep::y, tanh_rule); }
-Tensor silu(const Tensor& x) { return unary(kSilu, as_floating(x), "SiluBackward", Keep::x, silu_rule); }
+Tensor tanh(const Tensor& x) { return floating_unary(kTanh, x, "TanhBackward", Keep::y, tanh_rule); }
+Tensor silu(const Tensor& x) { return floating_unary(kSilu, x, "SiluBackward", Keep::x, silu_rule); }
 
 Tensor gelu(const Tensor& x, std::string_view approximate) {
   GRADUS_CHECK(approximate == "none" || approximate == "tanh", "E-ARG",
                "gelu: approximate argument must be either none or tanh, got '", approximate, "'");
-  if (approximate == "tanh") return unary(kGeluTanh, as_floating(x), "GeluBackward", Keep::x, gelu_tanh_rule);
-  return unary(kGelu, as_floating(x), "GeluBackward", Keep::x, gelu_rule);
+  if (approximate == "tanh") return floating_unary(kGeluTanh, x, "GeluBackward", Keep::x, gelu_tanh_rule);
+  return floating_unary(kGelu, x, "GeluBackward", Keep::x, gelu_rule);
 }
 
 Tensor softplus(const Tensor& x, double beta, double threshold) {
-  return unary(kSoftplus, as_floating(x), "SoftplusBackward", Keep::x, softplus_rule, beta, threshold);
+  return floating_unary(kSoftplus, x, "SoftplusBackward", Keep::x, softplus_rule, beta, threshold);
 }
 
 Tensor& Tensor::relu_() {

@@ -9,17 +9,19 @@ namespace gradus {
 namespace {
 
 using namespace kernels;
+using ops::binary_table;
+using ops::result_type;
+using ops::unary_table;
 
-constexpr auto kAdd = KernelTable<BinaryArgs>("add").host<BinaryKernel<Add>, kAllTypes>();
-constexpr auto kSub = KernelTable<BinaryArgs>("sub").host<BinaryKernel<Sub>, kNumericTypes>();
-constexpr auto kMul = KernelTable<BinaryArgs>("mul").host<BinaryKernel<Mul>, kAllTypes>();
-constexpr auto kDiv = KernelTable<BinaryArgs>("div").host<BinaryKernel<Div>, kFloatingTypes>();
-constexpr auto kAddNumber = KernelTable<UnaryArgs>("add").host<UnaryKernel<WithNumber<Add>>, kAllTypes>();
-constexpr auto kSubNumber = KernelTable<UnaryArgs>("sub").host<UnaryKernel<WithNumber<Sub>>, kNumericTypes>();
-constexpr auto kMulNumber = KernelTable<UnaryArgs>("mul").host<UnaryKernel<WithNumber<Mul>>, kAllTypes>();
-constexpr auto kDivNumber =
-    KernelTable<UnaryArgs>("div").host<UnaryKernel<WithNumber<Div>>, kFloatingTypes>();
-constexpr auto kSubFrom = KernelTable<UnaryArgs>("rsub").host<UnaryKernel<NumberWith<Sub>>, kNumericTypes>();
+constexpr auto kAdd = binary_table<Add, kAllTypes>("add");
+constexpr auto kSub = binary_table<Sub, kNumericTypes>("sub");
+constexpr auto kMul = binary_table<Mul, kAllTypes>("mul");
+constexpr auto kDiv = binary_table<Div>("div");
+constexpr auto kAddNumber = unary_table<WithNumber<Add>, kAllTypes>("add");
+constexpr auto kSubNumber = unary_table<WithNumber<Sub>, kNumericTypes>("sub");
+constexpr auto kMulNumber = unary_table<WithNumber<Mul>, kAllTypes>("mul");
+constexpr auto kDivNumber = unary_table<WithNumber<Div>>("div");
+constexpr auto kSubFrom = unary_table<NumberWith<Sub>, kNumericTypes>("rsub");
 
 struct AddBackward : Node {
   AddBackward(const Shape& a, const Shape& b) : a_sizes(a), b_sizes(b) {}
@@ -135,22 +137,23 @@ Tensor& with_number_(const KernelTable<UnaryArgs>& table, Tensor& x, Scalar p, D
 
 Tensor add(const Tensor& a, const Tensor& b) {
   Tensor x = a, z = b;
-  Tensor y = ops::run_binary(kAdd, x, z, ops::result_type(a, b));
+  Tensor y = ops::run_binary(kAdd, x, z, result_type("add", a, b));
   if (wants_grad(x, z)) record<AddBackward>(y, {x, z}, x.sizes(), z.sizes());
   return y;
 }
 
 Tensor sub(const Tensor& a, const Tensor& b) {
+  const DType dtype = result_type("sub", a, b);
   check_no_bool(a.dtype(), b.dtype());
   Tensor x = a, z = b;
-  Tensor y = ops::run_binary(kSub, x, z, ops::result_type(a, b));
+  Tensor y = ops::run_binary(kSub, x, z, dtype);
   if (wants_grad(x, z)) record<SubBackward>(y, {x, z}, x.sizes(), z.sizes());
   return y;
 }
 
 Tensor mul(const Tensor& a, const Tensor& b) {
   Tensor x = a, z = b;
-  Tensor y = ops::run_binary(kMul, x, z, ops::result_type(a, b));
+  Tensor y = ops::run_binary(kMul, x, z, result_type("mul", a, b));
   if (wants_grad(x, z)) {
     record<MulBackward>(y, {x, z}, x.sizes(), z.sizes())
         .save(z.requires_grad() ? x : Tensor())
@@ -161,7 +164,7 @@ Tensor mul(const Tensor& a, const Tensor& b) {
 
 Tensor div(const Tensor& a, const Tensor& b) {
   Tensor x = a, z = b;
-  Tensor y = ops::run_binary(kDiv, x, z, division_type(ops::result_type(a, b)));
+  Tensor y = ops::run_binary(kDiv, x, z, division_type(result_type("div", a, b)));
   if (wants_grad(x, z))
     record<DivBackward>(y, {x, z}, x.sizes(), z.sizes()).save(z.requires_grad() ? x : Tensor()).save(z);
   return y;
@@ -169,37 +172,39 @@ Tensor div(const Tensor& a, const Tensor& b) {
 
 Tensor add(const Tensor& a, Scalar b) {
   Tensor x = a;
-  Tensor y = with_number(kAddNumber, x, b, promote_with_scalar(a.dtype(), b.kind()));
+  Tensor y = with_number(kAddNumber, x, b, result_type("add", a, b));
   if (wants_grad(x)) record<IdentityBackward>(y, x, "AddBackward");
   return y;
 }
 
 Tensor sub(const Tensor& a, Scalar b) {
+  const DType dtype = result_type("sub", a, b);
   check_no_bool(a.dtype(), b.kind());
   Tensor x = a;
-  Tensor y = with_number(kSubNumber, x, b, promote_with_scalar(a.dtype(), b.kind()));
+  Tensor y = with_number(kSubNumber, x, b, dtype);
   if (wants_grad(x)) record<IdentityBackward>(y, x, "SubBackward");
   return y;
 }
 
 Tensor rsub(const Tensor& a, Scalar b) {
+  const DType dtype = result_type("rsub", a, b);
   check_no_bool(a.dtype(), b.kind());
   Tensor x = a;
-  Tensor y = with_number(kSubFrom, x, b, promote_with_scalar(a.dtype(), b.kind()));
+  Tensor y = with_number(kSubFrom, x, b, dtype);
   if (wants_grad(x)) record<ScaleBackward>(y, x, "RsubBackward", Scalar(-1));
   return y;
 }
 
 Tensor mul(const Tensor& a, Scalar b) {
   Tensor x = a;
-  Tensor y = with_number(kMulNumber, x, b, promote_with_scalar(a.dtype(), b.kind()));
+  Tensor y = with_number(kMulNumber, x, b, result_type("mul", a, b));
   if (wants_grad(x)) record<ScaleBackward>(y, x, "MulBackward", b);
   return y;
 }
 
 Tensor div(const Tensor& a, Scalar b) {
   Tensor x = a;
-  Tensor y = with_number(kDivNumber, x, b, division_type(promote_with_scalar(a.dtype(), b.kind())));
+  Tensor y = with_number(kDivNumber, x, b, division_type(result_type("div", a, b)));
   if (wants_grad(x)) record<DivNumberBackward>(y, x, b);
   return y;
 }
@@ -208,37 +213,39 @@ Tensor div(const Tensor& a, Scalar b) {
 // needs, and then moved in; see ops::assign().
 Tensor& Tensor::add_(const Tensor& other) {
   if (wants_grad(*this, other)) return ops::assign(*this, gradus::add(*this, other), "add", {&other, 1});
-  return binary_(kAdd, *this, other, ops::result_type(*this, other));
+  return binary_(kAdd, *this, other, result_type("add", *this, other));
 }
 Tensor& Tensor::sub_(const Tensor& other) {
+  const DType result = result_type("sub", *this, other);
   check_no_bool(dtype(), other.dtype());
   if (wants_grad(*this, other)) return ops::assign(*this, gradus::sub(*this, other), "sub", {&other, 1});
-  return binary_(kSub, *this, other, ops::result_type(*this, other));
+  return binary_(kSub, *this, other, result);
 }
 Tensor& Tensor::mul_(const Tensor& other) {
   if (wants_grad(*this, other)) return ops::assign(*this, gradus::mul(*this, other), "mul", {&other, 1});
-  return binary_(kMul, *this, other, ops::result_type(*this, other));
+  return binary_(kMul, *this, other, result_type("mul", *this, other));
 }
 Tensor& Tensor::div_(const Tensor& other) {
   if (wants_grad(*this, other)) return ops::assign(*this, gradus::div(*this, other), "div", {&other, 1});
-  return binary_(kDiv, *this, other, division_type(ops::result_type(*this, other)));
+  return binary_(kDiv, *this, other, division_type(result_type("div", *this, other)));
 }
 Tensor& Tensor::add_(Scalar other) {
   if (wants_grad(*this)) return ops::assign(*this, gradus::add(*this, other), "add");
-  return with_number_(kAddNumber, *this, other, promote_with_scalar(dtype(), other.kind()));
+  return with_number_(kAddNumber, *this, other, result_type("add", *this, other));
 }
 Tensor& Tensor::sub_(Scalar other) {
+  const DType result = result_type("sub", *this, other);
   check_no_bool(dtype(), other.kind());
   if (wants_grad(*this)) return ops::assign(*this, gradus::sub(*this, other), "sub");
-  return with_number_(kSubNumber, *this, other, promote_with_scalar(dtype(), other.kind()));
+  return with_number_(kSubNumber, *this, other, result);
 }
 Tensor& Tensor::mul_(Scalar other) {
   if (wants_grad(*this)) return ops::assign(*this, gradus::mul(*this, other), "mul");
-  return with_number_(kMulNumber, *this, other, promote_with_scalar(dtype(), other.kind()));
+  return with_number_(kMulNumber, *this, other, result_type("mul", *this, other));
 }
 Tensor& Tensor::div_(Scalar other) {
   if (wants_grad(*this)) return ops::assign(*this, gradus::div(*this, other), "div");
-  return with_number_(kDivNumber, *this, other, division_type(promote_with_scalar(dtype(), other.kind())));
+  return with_number_(kDivNumber, *this, other, division_type(result_type("div", *this, other)));
 }
 
 Tensor operator+(const Tensor& a, const Tensor& b) { return add(a, b); }

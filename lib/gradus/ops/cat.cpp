@@ -50,10 +50,11 @@ struct FlipBackward : Node {
 // The inputs that count, in one dtype.
 TensorList cat_inputs(std::span<const Tensor> tensors) {
   GRADUS_CHECK(!tensors.empty(), "E-ARG", "cat: expected a non-empty list of Tensors");
+  ops::check_defined("cat", tensors[0], "tensors[0]");
   DType dtype = tensors[0].dtype();
   for (const Tensor& x : tensors) {
-    dtype = promote_types(dtype, x.dtype());
     ops::check_same_device("cat", {{"tensors[0]", tensors[0]}, {"another", x}});
+    dtype = promote_types(dtype, x.dtype());
   }
   TensorList inputs;
   inputs.reserve(tensors.size());
@@ -102,6 +103,7 @@ Tensor pad_border(const Tensor& x, int dim, int64_t before, int64_t after, PadMo
 }
 
 void check_pads(const Tensor& x, const Shape& pads) {
+  ops::check_defined("pad", x);
   GRADUS_CHECK(pads.size() % 2 == 0 && pads.size() / 2 <= x.dim(), "E-SHAPE",
                "pad: expected two numbers for each of at most ", x.dim(), " dimensions, got ", pads);
 }
@@ -140,6 +142,7 @@ Tensor stack(std::span<const Tensor> tensors, int64_t dim) {
   TensorList rows;
   rows.reserve(tensors.size());
   for (const Tensor& x : tensors) {
+    ops::check_defined("stack", x, "each entry");
     GRADUS_CHECK(x.sizes() == tensors[0].sizes(), "E-SHAPE",
                  "stack: expects each tensor to be equal size, but got ", tensors[0].sizes(),
                  " at entry 0 and ", x.sizes(), " at entry ", &x - tensors.data());
@@ -189,6 +192,7 @@ Tensor pad(const Tensor& x, const Shape& pads, PadMode mode) {
 }
 
 Tensor flip(const Tensor& x, const Shape& dims) {
+  ops::check_defined("flip", x);
   Tensor y = x;
   {
     NoGradGuard no_grad;
@@ -204,6 +208,7 @@ Tensor flip(const Tensor& x, const Shape& dims) {
 }
 
 Tensor repeat(const Tensor& x, const Shape& repeats) {
+  ops::check_defined("repeat", x);
   const int added = repeats.size() - x.dim();
   GRADUS_CHECK(added >= 0, "E-SHAPE", "repeat: Number of dimensions of repeat dims ", repeats.size(),
                " can not be smaller than number of dimensions of tensor ", x.dim());

@@ -18,13 +18,13 @@ using namespace kernels;
 // A bool is stored as a byte that is 0 or 1: uint8's kernel serves.
 template <class F>
 constexpr KernelTable<BinaryArgs> extremum(const char* name) {
-  return KernelTable<BinaryArgs>(name).host<BinaryKernel<F>, kNumericTypes>().host(
-      dtypes(kBool), &BinaryKernel<F>::template run<uint8_t>);
+  return ops::binary_table<F, kNumericTypes>(name).host(dtypes(kBool),
+                                                        &BinaryKernel<F>::template run<uint8_t>);
 }
 
 constexpr auto kMinimum = extremum<Minimum>("minimum");
 constexpr auto kMaximum = extremum<Maximum>("maximum");
-constexpr auto kClamp = KernelTable<UnaryArgs>("clamp").host<UnaryKernel<Clamp>, kNumericTypes>();
+constexpr auto kClamp = ops::unary_table<Clamp, kNumericTypes>("clamp");
 
 // g where `won`, half of it at ties, 0 where the other operand `lost` to nobody; all of it for NaN.
 Tensor share(const Tensor& g, const Tensor& tie, const Tensor& lost) {
@@ -57,6 +57,7 @@ struct ClampBackward : Node {
 };
 
 DType clamped_type(const Tensor& x, std::optional<Scalar> min, std::optional<Scalar> max) {
+  ops::check_defined("clamp", x);
   GRADUS_CHECK(min || max, "E-ARG", "clamp: At least one of 'min' or 'max' must not be None");
   DType dtype = x.dtype();
   for (const auto& bound : {min, max})
@@ -75,14 +76,14 @@ Tensor stopped(const Tensor& x, const Tensor& y, std::optional<Scalar> min, std:
 }  // namespace
 
 Tensor minimum(const Tensor& a, const Tensor& b) {
-  return ops::binary(kMinimum, a, b, ops::result_type(a, b), "MinimumBackward",
+  return ops::binary(kMinimum, a, b, ops::result_type("minimum", a, b), "MinimumBackward",
                      [](const Tensor& g, const Tensor& a, const Tensor& b) {
                        const Tensor tie = eq(a, b);
                        return TensorList{share(g, tie, gt(a, b)), share(g, tie, lt(a, b))};
                      });
 }
 Tensor maximum(const Tensor& a, const Tensor& b) {
-  return ops::binary(kMaximum, a, b, ops::result_type(a, b), "MaximumBackward",
+  return ops::binary(kMaximum, a, b, ops::result_type("maximum", a, b), "MaximumBackward",
                      [](const Tensor& g, const Tensor& a, const Tensor& b) {
                        const Tensor tie = eq(a, b);
                        return TensorList{share(g, tie, lt(a, b)), share(g, tie, gt(a, b))};

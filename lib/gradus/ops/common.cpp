@@ -31,13 +31,20 @@ void refuse_devices(const char* op, std::initializer_list<NamedTensor> tensors) 
               " and ", other, "! ", list, hint("move them to one device with .to(device)"));
 }
 
-DType result_type(const Tensor& a, const Tensor& b) {
+DType result_type(const char* op, const Tensor& a, const Tensor& b) {
+  check_defined(op, a, "a");
+  check_defined(op, b, "b");
   if (a.dtype() == b.dtype()) return a.dtype();
   const bool a_wins = a.dim() > 0 && b.dim() == 0 && category(a.dtype()) >= category(b.dtype());
   const bool b_wins = b.dim() > 0 && a.dim() == 0 && category(b.dtype()) >= category(a.dtype());
   if (a_wins) return a.dtype();
   if (b_wins) return b.dtype();
   return promote_types(a.dtype(), b.dtype());
+}
+
+DType result_type(const char* op, const Tensor& a, Scalar b) {
+  check_defined(op, a, "a");
+  return promote_with_scalar(a.dtype(), b.kind());
 }
 
 Tensor binary_output(const Tensor& a, const Tensor& b, DType dtype, const char* op) {

@@ -18,6 +18,13 @@ struct NamedTensor {
 
 [[noreturn]] void refuse_undefined(const char* op, const char* name);
 
+/// Throws E-UNDEFINED where the operand is missing. To be called before the operand is looked at: the
+/// tensor's own error cannot name the operation.
+inline void check_defined(const char* op, const Tensor& x, const char* name = "input") {
+  if (!x.defined()) [[unlikely]]
+    refuse_undefined(op, name);
+}
+
 [[noreturn]] void refuse_devices(const char* op, std::initializer_list<NamedTensor> tensors);
 
 /// Throws E-UNDEFINED where an operand is missing, and E-DEVICE-MISMATCH, naming every operand and its
@@ -37,8 +44,10 @@ inline void check_same_device(const char* op, std::initializer_list<NamedTensor>
 }
 
 /// The dtype of an operation on two tensors, by PyTorch's rule: a 0-dim tensor does not widen a dimensioned
-/// one of the same category.
-DType result_type(const Tensor& a, const Tensor& b);
+/// one of the same category. Throws E-UNDEFINED.
+DType result_type(const char* op, const Tensor& a, const Tensor& b);
+/// The same of a tensor and a number, which widens the tensor's dtype only to another category.
+DType result_type(const char* op, const Tensor& a, Scalar b);
 
 /// An output of the broadcast shape, laid out like the operand that has that shape.
 Tensor binary_output(const Tensor& a, const Tensor& b, DType dtype, const char* op);
@@ -55,5 +64,11 @@ Tensor separate_from(const Tensor& t, const Tensor& self);
 inline TensorArg optional_arg(const Tensor& t) { return t.defined() ? t.arg() : TensorArg{}; }
 
 inline Stream stream_of(const Tensor& t) { return current_stream(t.device()); }
+
+/// wrap_dim() in x's dimensions. Throws E-UNDEFINED and E-DIM.
+inline int wrap_dim(int64_t dim, const Tensor& x, const char* op) {
+  check_defined(op, x);
+  return gradus::wrap_dim(dim, x.dim(), op);
+}
 
 }  // namespace gradus::ops

@@ -61,7 +61,7 @@ Tensor compare(const KernelTable<BinaryArgs>& table, const Tensor& a, const Tens
   return y;
 }
 Tensor compare(const KernelTable<BinaryArgs>& table, const Tensor& a, const Tensor& b) {
-  return compare(table, a, b, ops::result_type(a, b));
+  return compare(table, a, b, ops::result_type(table.name(), a, b));
 }
 
 // Whether an integer dtype holds the number; comparing with one it does not hold is done in int64.
@@ -73,7 +73,7 @@ bool holds(DType dtype, int64_t value) {
 }
 
 Tensor compare(const KernelTable<UnaryArgs>& table, const Tensor& a, Scalar b) {
-  DType dtype = promote_with_scalar(a.dtype(), b.kind());
+  DType dtype = ops::result_type(table.name(), a, b);
   if (!b.is_floating_point() && !holds(dtype, b.to<int64_t>())) dtype = kInt64;
   const Tensor x = a.dtype() == dtype ? a : a.to(dtype);
   Tensor y = empty_like(x, kBool);
@@ -82,6 +82,7 @@ Tensor compare(const KernelTable<UnaryArgs>& table, const Tensor& a, Scalar b) {
 }
 
 Tensor test(const KernelTable<UnaryArgs>& table, const Tensor& x, bool of_integers) {
+  ops::check_defined(table.name(), x);
   if (!x.is_floating_point()) return full(x.sizes(), of_integers, {.dtype = kBool, .device = x.device()});
   Tensor y = empty_like(x, kBool);
   launch(table, x.dtype(), ops::stream_of(y), UnaryArgs{x.arg(), y.arg(), {}, {}});
@@ -89,6 +90,7 @@ Tensor test(const KernelTable<UnaryArgs>& table, const Tensor& x, bool of_intege
 }
 
 void check_same_dtype(const char* op, const Tensor& a, const Tensor& b) {
+  ops::check_same_device(op, {{"a", a}, {"b", b}});
   GRADUS_CHECK(a.dtype() == b.dtype(), "E-DTYPE", op, ": expected equal dtypes, got ", to_string(a.dtype()),
                " and ", to_string(b.dtype()), hint("convert one with .to(dtype)"));
 }
@@ -110,11 +112,17 @@ Tensor le(const Tensor& a, Scalar b) { return compare(kLeNumber, a, b); }
 Tensor gt(const Tensor& a, Scalar b) { return compare(kGtNumber, a, b); }
 Tensor ge(const Tensor& a, Scalar b) { return compare(kGeNumber, a, b); }
 
-Tensor isnan(const Tensor& x) { return ne(x, x); }
+Tensor isnan(const Tensor& x) {
+  ops::check_defined("isnan", x);
+  return ne(x, x);
+}
 Tensor isinf(const Tensor& x) { return test(kIsInf, x, false); }
 Tensor isfinite(const Tensor& x) { return test(kIsFinite, x, true); }
 
-Tensor logical_not(const Tensor& x) { return eq(x, false); }
+Tensor logical_not(const Tensor& x) {
+  ops::check_defined("logical_not", x);
+  return eq(x, false);
+}
 Tensor logical_and(const Tensor& a, const Tensor& b) { return compare(kAnd, a, b, kBool); }
 Tensor logical_or(const Tensor& a, const Tensor& b) { return compare(kOr, a, b, kBool); }
 Tensor logical_xor(const Tensor& a, const Tensor& b) { return compare(kXor, a, b, kBool); }

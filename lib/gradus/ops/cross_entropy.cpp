@@ -1,12 +1,12 @@
 // cross_entropy and nll_loss, declared in loss.h.
+#include "kernels/cross_entropy.cuh"
+
 #include <gradus/ops/arithmetic.h>
 #include <gradus/ops/common.h>
 #include <gradus/ops/factories.h>
 #include <gradus/ops/loss.h>
 #include <gradus/ops/reduce.h>
 #include <gradus/ops/softmax.h>
-
-#include "kernels/cross_entropy.cuh"
 
 namespace gradus {
 namespace {
@@ -169,6 +169,7 @@ Tensor soft_cross_entropy(const Tensor& input, const Tensor& target, const Cross
 
 Tensor cross_entropy(const Tensor& input, const Tensor& target, const CrossEntropyOptions& options) {
   const double e = options.label_smoothing;
+  ops::check_same_device("cross_entropy", {{"input", input}, {"target", target}});
   GRADUS_CHECK(e >= 0 && e <= 1, "E-ARG",
                "cross_entropy: label_smoothing must be between 0.0 and 1.0. Got: ", e);
   if (target.is_floating_point() && target.sizes() == input.sizes())

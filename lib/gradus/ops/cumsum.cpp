@@ -1,7 +1,7 @@
+#include "kernels/cumsum.cuh"
+
 #include <gradus/ops/common.h>
 #include <gradus/ops/cumsum.h>
-
-#include "kernels/cumsum.cuh"
 
 namespace gradus {
 namespace {
@@ -30,6 +30,6 @@ Tensor cumsum(const Tensor& x, int dim, bool reverse) {
 
 }  // namespace
 
-Tensor cumsum(const Tensor& x, int64_t dim) { return cumsum(x, wrap_dim(dim, x.dim(), "cumsum"), false); }
+Tensor cumsum(const Tensor& x, int64_t dim) { return cumsum(x, ops::wrap_dim(dim, x, "cumsum"), false); }
 
 }  // namespace gradus

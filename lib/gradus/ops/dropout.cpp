@@ -1,7 +1,7 @@
+#include "kernels/dropout.cuh"
+
 #include <gradus/ops/common.h>
 #include <gradus/ops/dropout.h>
-
-#include "kernels/dropout.cuh"
 
 namespace gradus {
 namespace {
@@ -31,6 +31,7 @@ Tensor drop(const Tensor& x, double p, const PhiloxStream& stream) {
 Tensor dropout(const Tensor& x, double p, bool training) {
   GRADUS_CHECK(p >= 0 && p <= 1, "E-ARG", "dropout: dropout probability has to be between 0 and 1, but got ",
                p);
+  ops::check_defined("dropout", x);
   GRADUS_CHECK(x.is_floating_point(), "E-DTYPE", "dropout: expected a floating dtype, got ",
                to_string(x.dtype()), hint("convert it with .to(kFloat32)"));
   if (!training || p == 0) return x;

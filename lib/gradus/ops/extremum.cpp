@@ -23,18 +23,14 @@ struct ExtremumBackward : ReductionNode {
   const char* name() const override { return "ExtremumBackward"; }
   TensorList backward(const TensorList& g) override {
     const Tensor x = saved(0), y = saved(1);
-    const Tensor found = (x == expand(y)).to(x.dtype());
-    Dims dims;
-    for (int d = 0; d < kept.size(); ++d)
-      if (kept[d] == 1) dims.push_back(d);
-    const Tensor share = found / sum(found, dims, true);
-    return {expand(g[0]) * (dims.empty() ? found : share)};
+    return {expand(g[0]) * share((x == expand(y)).to(x.dtype()))};
   }
 };
 
-Tensor extremum(const KernelTable<ReduceArgs>& table, const Tensor& x, const Dims& dims, bool keepdim) {
-  const ReducedShapes shapes = reduced_shapes(x, dims, keepdim, table.name());
-  ops::check_not_empty(x, shapes, table.name());
+Tensor extremum(const char* op, const KernelTable<ReduceArgs>& table, const Tensor& x, const Dims& dims,
+                bool keepdim) {
+  const ReducedShapes shapes = reduced_shapes(x, dims, keepdim, op);
+  ops::check_not_empty(x, shapes, op);
   Tensor y = ops::reduce(table, x, shapes, x.dtype());
   if (wants_grad(x)) record<ExtremumBackward>(y, x, shapes.kept, x.sizes()).save(x).save(y);
   return y;
@@ -82,14 +78,21 @@ Found find(const KernelTable<FindArgs>& table, const Tensor& x, int64_t dim, boo
   return found;
 }
 
-Tensor flat(const Tensor& x) { return x.detach().reshape({-1}); }
+Tensor flat(const Tensor& x, const char* op) {
+  ops::check_defined(op, x);
+  return x.detach().reshape({-1});
+}
 
 }  // namespace
 
-Tensor amax(const Tensor& x, const Dims& dims, bool keepdim) { return extremum(kMax, x, dims, keepdim); }
-Tensor amin(const Tensor& x, const Dims& dims, bool keepdim) { return extremum(kMin, x, dims, keepdim); }
-Tensor max(const Tensor& x) { return extremum(kMax, x, {}, false); }
-Tensor min(const Tensor& x) { return extremum(kMin, x, {}, false); }
+Tensor amax(const Tensor& x, const Dims& dims, bool keepdim) {
+  return extremum("amax", kMax, x, dims, keepdim);
+}
+Tensor amin(const Tensor& x, const Dims& dims, bool keepdim) {
+  return extremum("amin", kMin, x, dims, keepdim);
+}
+Tensor max(const Tensor& x) { return extremum("max", kMax, x, {}, false); }
+Tensor min(const Tensor& x) { return extremum("min", kMin, x, {}, false); }
 
 std::tuple<Tensor, Tensor> max(const Tensor& x, int64_t dim, bool keepdim) {
   Found found = find(kFindMax, x, dim, keepdim, true, "max");
@@ -100,20 +103,26 @@ std::tuple<Tensor, Tensor> min(const Tensor& x, int64_t dim, bool keepdim) {
   return {found.values, found.indices};
 }
 
-Tensor argmax(const Tensor& x) { return find(kFindMax, flat(x), 0, false, false, "argmax").indices; }
+Tensor argmax(const Tensor& x) {
+  return find(kFindMax, flat(x, "argmax"), 0, false, false, "argmax").indices;
+}
 Tensor argmax(const Tensor& x, int64_t dim, bool keepdim) {
   return find(kFindMax, x, dim, keepdim, false, "argmax").indices;
 }
-Tensor argmin(const Tensor& x) { return find(kFindMin, flat(x), 0, false, false, "argmin").indices; }
+Tensor argmin(const Tensor& x) {
+  return find(kFindMin, flat(x, "argmin"), 0, false, false, "argmin").indices;
+}
 Tensor argmin(const Tensor& x, int64_t dim, bool keepdim) {
   return find(kFindMin, x, dim, keepdim, false, "argmin").indices;
 }
 
 // Of bools the smallest says whether all are true, and the largest whether any is.
 Tensor all(const Tensor& x, const Dims& dims, bool keepdim) {
+  ops::check_defined("all", x);
   return ops::reduce(kMin, x.to(kBool), reduced_shapes(x, dims, keepdim, "all"), kBool);
 }
 Tensor any(const Tensor& x, const Dims& dims, bool keepdim) {
+  ops::check_defined("any", x);
   return ops::reduce(kMax, x.to(kBool), reduced_shapes(x, dims, keepdim, "any"), kBool);
 }
 

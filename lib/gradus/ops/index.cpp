@@ -45,7 +45,7 @@ Tensor scatter_source(const Tensor& x, const Tensor& index, const Tensor& src, c
 
 Tensor scatter(const char* op, const Tensor& x, int64_t dim, const Tensor& given, const Tensor& src,
                bool accumulate) {
-  const int d = wrap_dim(dim, x.dim(), op);
+  const int d = ops::wrap_dim(dim, x, op);
   const Tensor index = as_index(x, given, op);
   ops::check_same_device(op, {{"input", x}, {"src", src}});
   check_gather(x, d, index, op);
@@ -68,7 +68,8 @@ struct EmbeddingBackward : Node {
 }  // namespace
 
 Tensor index_select(const Tensor& x, int64_t dim, const Tensor& given) {
-  const int d = wrap_dim(dim, x.dim(), "index_select");
+  const int d = ops::wrap_dim(dim, x, "index_select");
+  ops::check_defined("index_select", given, "index");
   GRADUS_CHECK(given.dim() <= 1 && x.dim() > 0, "E-SHAPE",
                "index_select: index is supposed to be a 0-D or 1-D tensor, got shape ", given.sizes(),
                " for an input of shape ", x.sizes());
@@ -78,14 +79,15 @@ Tensor index_select(const Tensor& x, int64_t dim, const Tensor& given) {
 }
 
 Tensor gather(const Tensor& x, int64_t dim, const Tensor& given) {
-  const int d = wrap_dim(dim, x.dim(), "gather");
+  const int d = ops::wrap_dim(dim, x, "gather");
   const Tensor index = as_index(x, given, "gather");
   check_gather(x, d, index, "gather");
   return detail::pick(x, {"gather", d, true}, index);
 }
 
 Tensor take_along_dim(const Tensor& x, const Tensor& index, int64_t dim) {
-  const int d = wrap_dim(dim, x.dim(), "take_along_dim");
+  const int d = ops::wrap_dim(dim, x, "take_along_dim");
+  ops::check_defined("take_along_dim", index, "index");
   GRADUS_CHECK(index.dim() == x.dim() && x.dim() > 0, "E-SHAPE",
                "take_along_dim: input and indices should have the same number of dimensions, got ", x.dim(),
                " and ", index.dim());
@@ -100,6 +102,7 @@ Tensor scatter(const Tensor& x, int64_t dim, const Tensor& index, const Tensor& 
   return scatter("scatter", x, dim, index, src, false);
 }
 Tensor scatter(const Tensor& x, int64_t dim, const Tensor& index, Scalar value) {
+  ops::check_same_device("scatter", {{"input", x}, {"index", index}});
   const Tensor src = scalar_tensor(value, {.dtype = x.dtype(), .device = x.device()});
   return scatter("scatter", x, dim, index, expand(src, index.sizes()), false);
 }
@@ -108,8 +111,9 @@ Tensor scatter_add(const Tensor& x, int64_t dim, const Tensor& index, const Tens
 }
 
 Tensor index_add(const Tensor& x, int64_t dim, const Tensor& given, const Tensor& source) {
-  const int d = wrap_dim(dim, x.dim(), "index_add");
+  const int d = ops::wrap_dim(dim, x, "index_add");
   const Tensor index = as_index(x, given, "index_add");
+  ops::check_same_device("index_add", {{"input", x}, {"source", source}});
   GRADUS_CHECK(source.dtype() == x.dtype(), "E-DTYPE", "index_add: expected source of dtype ",
                to_string(x.dtype()), ", got ", to_string(source.dtype()));
   GRADUS_CHECK(index.dim() == 1 && x.dim() > 0, "E-SHAPE",
@@ -122,6 +126,7 @@ Tensor index_add(const Tensor& x, int64_t dim, const Tensor& given, const Tensor
 }
 
 Tensor nonzero(const Tensor& x) {
+  ops::check_defined("nonzero", x);
   NoGradGuard no_grad;
   const Tensor mask = x.to(kBool).contiguous().cpu();
   const bool* hit = mask.data<bool>();
@@ -140,6 +145,7 @@ Tensor nonzero(const Tensor& x) {
 }
 
 Tensor masked_select(const Tensor& x, const Tensor& mask) {
+  ops::check_same_device("masked_select", {{"input", x}, {"mask", mask}});
   GRADUS_CHECK(mask.dtype() == kBool, "E-DTYPE", "masked_select: expected a bool mask, got ",
                to_string(mask.dtype()));
   const Shape sizes = broadcast_shapes(x.sizes(), mask.sizes(), "masked_select");
@@ -162,6 +168,7 @@ Tensor one_hot(const Tensor& given, int64_t num_classes) {
 }
 
 Tensor embedding(const Tensor& weight, const Tensor& given, std::optional<int64_t> padding_idx) {
+  ops::check_defined("embedding", weight, "weight");
   GRADUS_CHECK(weight.dim() == 2, "E-SHAPE", "embedding: 'weight' must be 2-D, got shape ", weight.sizes());
   const int64_t rows = weight.sizes()[0];
   if (padding_idx) {

@@ -102,7 +102,7 @@ struct Pair {
 // compare everything with everything.
 Pair matched(const char* op, const Tensor& input, const Tensor& target) {
   ops::check_same_device(op, {{"input", input}, {"target", target}});
-  const DType dtype = ops::result_type(input, target);
+  const DType dtype = ops::result_type(op, input, target);
   Pair pair{input.dtype() == dtype ? input : input.to(dtype),
             target.dtype() == dtype ? target : target.to(dtype)};
   if (input.sizes() == target.sizes()) return pair;
@@ -121,6 +121,7 @@ Tensor matched_loss(const PairLoss& loss, const Tensor& input, const Tensor& tar
 }
 
 void check_equal_shapes(const char* op, const Tensor& input, const Tensor& target) {
+  ops::check_same_device(op, {{"input", input}, {"target", target}});
   GRADUS_CHECK(input.sizes() == target.sizes(), "E-SHAPE", op, ": Target size (", target.sizes(),
                ") must be the same as input size (", input.sizes(), ")",
                hint("use unsqueeze() or reshape() on the target"));

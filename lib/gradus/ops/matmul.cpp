@@ -55,16 +55,15 @@ struct MatmulBackward : Node {
   }
 };
 
-void check_operands(const char* op, const Tensor& a, const Tensor& b) {
-  ops::check_same_device(op, {{"a", a}, {"b", b}});
+void check_dtypes(const char* op, const Tensor& a, const Tensor& b) {
   GRADUS_CHECK(a.dtype() == b.dtype(), "E-DTYPE", op,
                ": expected both operands to have the same dtype, but got ", to_string(a.dtype()), " and ",
                to_string(b.dtype()), hint("convert one with .to(dtype)"));
 }
 
-// Both 2-D, or both 3-D.
+// Both 2-D, or both 3-D, on one device.
 Tensor multiply(const Tensor& a, const Tensor& b, const char* op) {
-  check_operands(op, a, b);
+  check_dtypes(op, a, b);
   GRADUS_CHECK(a.size(-1) == b.size(-2), "E-SHAPE", op, ": mat1 and mat2 shapes cannot be multiplied (",
                a.sizes(), " and ", b.sizes(), "): ", a.size(-1), " columns against ", b.size(-2), " rows",
                hint("one operand may need .t() or flatten()"));
@@ -113,6 +112,7 @@ Tensor linear_2d(const Tensor& x, const Tensor& weight, const Tensor& bias) {
 }  // namespace
 
 Tensor matmul(const Tensor& a, const Tensor& b) {
+  ops::check_same_device("matmul", {{"a", a}, {"b", b}});
   GRADUS_CHECK(a.dim() > 0 && b.dim() > 0, "E-SHAPE",
                "matmul: both arguments need to be at least 1-D, but they are ", a.dim(), "-D and ", b.dim(),
                "-D", hint("use mul() to scale by a number"));
@@ -135,12 +135,14 @@ Tensor matmul(const Tensor& a, const Tensor& b) {
 }
 
 Tensor mm(const Tensor& a, const Tensor& b) {
+  ops::check_same_device("mm", {{"a", a}, {"b", b}});
   GRADUS_CHECK(a.dim() == 2 && b.dim() == 2, "E-SHAPE", "mm: expected two matrices, got shapes ", a.sizes(),
                " and ", b.sizes(), hint("use matmul() for other ranks"));
   return multiply(a, b, "mm");
 }
 
 Tensor bmm(const Tensor& a, const Tensor& b) {
+  ops::check_same_device("bmm", {{"a", a}, {"b", b}});
   GRADUS_CHECK(a.dim() == 3 && b.dim() == 3 && a.size(0) == b.size(0), "E-SHAPE",
                "bmm: expected (B, M, K) and (B, K, N), got shapes ", a.sizes(), " and ", b.sizes(),
                hint("use matmul() to broadcast"));

@@ -22,6 +22,7 @@ constexpr auto kNorm =
     KernelTable<ReduceArgs>("norm").host<ReduceKernel<reduction::Euclidean>, kFloatingTypes>();
 
 void check_floating(const Tensor& x, const char* op) {
+  ops::check_defined(op, x);
   GRADUS_CHECK(x.is_floating_point(), "E-DTYPE", op, ": expected a floating point tensor, got ",
                to_string(x.dtype()), hint("convert the input with .to(kFloat32)"));
 }
@@ -29,17 +30,9 @@ void check_floating(const Tensor& x, const char* op) {
 // The half types are too short for intermediate results.
 Tensor widened(const Tensor& x) { return element_size(x.dtype()) < 4 ? x.to(kFloat32) : x; }
 
-// The dimensions that a reduction of x to `kept` goes over.
-Dims dims_of(const Shape& kept) {
-  Dims dims;
-  for (int d = 0; d < kept.size(); ++d)
-    if (kept[d] == 1) dims.push_back(d);
-  return dims;
-}
-
 // The distance of each element from the mean it belongs to.
 Tensor centred(const Tensor& x, const Shape& kept) {
-  const Dims dims = dims_of(kept);
+  const Dims dims = ops::reduced_dims(kept);
   return dims.empty() ? x - x : x - mean(x, dims, true);
 }
 
@@ -89,16 +82,10 @@ struct NormBackward : ReductionNode {
     if (p == 1) return {expand(g[0]) * sign(x)};
     const Tensor zero = y == 0;
     if (p == 2) return {x * expand((g[0] / y).masked_fill(zero, 0))};
-    if (std::isinf(p)) return {expand(g[0]) * sign(x) * share_of_extremum(x, y)};
+    if (std::isinf(p)) return {expand(g[0]) * sign(x) * share((x.abs() == expand(y)).to(x.dtype()))};
     Tensor power = sign(x) * x.abs().pow(p - 1);
     if (p < 1) power = power.masked_fill(x == 0, 0);
     return {power * expand((g[0] / y.pow(p - 1)).masked_fill(zero, 0))};
-  }
-  // 1 / n at the n elements whose size is the norm, 0 elsewhere.
-  Tensor share_of_extremum(const Tensor& x, const Tensor& y) const {
-    const Tensor found = (x.abs() == expand(y)).to(x.dtype());
-    const Dims dims = dims_of(kept);
-    return dims.empty() ? found : found / sum(found, dims, true);
   }
   double p;
 };

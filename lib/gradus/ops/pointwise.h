@@ -7,6 +7,16 @@
 
 namespace gradus::ops {
 
+/// A table of a functor's kernel for `Types`, on the host.
+template <class F, DTypeSet Types = kFloatingTypes>
+constexpr KernelTable<UnaryArgs> unary_table(const char* name) {
+  return KernelTable<UnaryArgs>(name).host<UnaryKernel<F>, Types>();
+}
+template <class F, DTypeSet Types = kFloatingTypes>
+constexpr KernelTable<BinaryArgs> binary_table(const char* name) {
+  return KernelTable<BinaryArgs>(name).host<BinaryKernel<F>, Types>();
+}
+
 /// dx, given dy and what was kept of the forward pass; p and q are the operation's numbers.
 using UnaryRule = Tensor (*)(const Tensor& dy, const Tensor& kept, Scalar p, Scalar q);
 
@@ -30,6 +40,7 @@ struct UnaryBackward : Node {
 
 /// y = kernel(x, p, q), in x's dtype.
 inline Tensor run_unary(const KernelTable<UnaryArgs>& table, const Tensor& x, Scalar p = 0, Scalar q = 0) {
+  check_defined(table.name(), x);
   Tensor y = empty_like(x);
   launch(table, x.dtype(), stream_of(y), UnaryArgs{x.arg(), y.arg(), p, q});
   return y;
@@ -44,6 +55,13 @@ inline Tensor unary(const KernelTable<UnaryArgs>& table, const Tensor& x, const 
     if (keep != Keep::nothing) node.save(keep == Keep::x ? x : y);
   }
   return y;
+}
+
+/// The same in a floating dtype: integers and bools become float32.
+inline Tensor floating_unary(const KernelTable<UnaryArgs>& table, const Tensor& x, const char* backward,
+                             Keep keep, UnaryRule rule, Scalar p = 0, Scalar q = 0) {
+  check_defined(table.name(), x);
+  return unary(table, x.is_floating_point() ? x : x.to(kFloat32), backward, keep, rule, p, q);
 }
 
 /// y = kernel(a, b, p) of the operands broadcast and converted to `dtype`. They come back converted: what a
@@ -85,8 +103,5 @@ inline Tensor binary(const KernelTable<BinaryArgs>& table, Tensor a, Tensor b, D
     record<BinaryBackward>(y, {a, b}, backward, rule, a.sizes(), b.sizes()).save(a).save(b);
   return y;
 }
-
-/// x in a floating dtype: integers and bools become float32.
-inline Tensor as_floating(const Tensor& x) { return x.is_floating_point() ? x : x.to(kFloat32); }
 
 }  // namespace gradus::ops

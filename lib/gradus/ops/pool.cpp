@@ -153,6 +153,7 @@ Tensor avg_pool(const Tensor& input, const PoolShape& shape, int64_t oh, int64_t
 }
 
 void check(const char* op, const Tensor& x) {
+  ops::check_defined(op, x);
   GRADUS_CHECK(x.dim() == 3 || x.dim() == 4, "E-SHAPE", op,
                ": expected a 3-D or 4-D input (N, C, H, W), got shape ", x.sizes());
   GRADUS_CHECK(x.is_floating_point(), "E-DTYPE", op, ": expected a floating point input, got ",

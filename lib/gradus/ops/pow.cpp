@@ -19,15 +19,15 @@ using ops::Keep;
 
 template <class F>
 constexpr KernelTable<UnaryArgs> power() {
-  return KernelTable<UnaryArgs>("pow").host<UnaryKernel<F>, kNumericTypes>();
+  return ops::unary_table<F, kNumericTypes>("pow");
 }
 
-constexpr auto kPow = KernelTable<BinaryArgs>("pow").host<BinaryKernel<Pow>, kNumericTypes>();
+constexpr auto kPow = ops::binary_table<Pow, kNumericTypes>("pow");
 constexpr auto kPowNumber = power<WithNumber<Pow>>();
 // The common exponents need no logarithm.
 constexpr auto kPow2 = power<Square>();
 constexpr auto kPow3 = power<Cube>();
-constexpr auto kPowHalf = KernelTable<UnaryArgs>("pow").host<UnaryKernel<Sqrt>, kFloatingTypes>();
+constexpr auto kPowHalf = ops::unary_table<Sqrt>("pow");
 
 const KernelTable<UnaryArgs>& table_for(double exponent) {
   return exponent == 2 ? kPow2 : exponent == 3 ? kPow3 : exponent == 0.5 ? kPowHalf : kPowNumber;
@@ -62,7 +62,7 @@ struct PowBackward : Node {
 }  // namespace
 
 Tensor pow(const Tensor& x, Scalar exponent) {
-  const Tensor in = x.to(promote_with_scalar(x.dtype(), exponent.kind()));
+  const Tensor in = x.to(ops::result_type("pow", x, exponent));
   const double p = exponent.to<double>();
   GRADUS_CHECK(in.is_floating_point() || p >= 0, "E-ARG",
                "pow: Integers to negative integer powers are not allowed; the exponent is ", p,
@@ -73,15 +73,15 @@ Tensor pow(const Tensor& x, Scalar exponent) {
 
 Tensor pow(const Tensor& x, const Tensor& exponent) {
   Tensor a = x, b = exponent;
-  Tensor y = ops::run_binary(kPow, a, b, ops::result_type(x, exponent));
+  Tensor y = ops::run_binary(kPow, a, b, ops::result_type("pow", x, exponent));
   if (wants_grad(a, b)) record<PowBackward>(y, {a, b}, a.sizes(), b.sizes()).save(a).save(b).save(y);
   return y;
 }
 
 Tensor pow(Scalar base, const Tensor& exponent) {
-  return pow(scalar_tensor(base, {.dtype = promote_with_scalar(exponent.dtype(), base.kind()),
-                                  .device = exponent.device()}),
-             exponent);
+  return pow(
+      scalar_tensor(base, {.dtype = ops::result_type("pow", exponent, base), .device = exponent.device()}),
+      exponent);
 }
 
 Tensor Tensor::pow(Scalar exponent) const { return gradus::pow(*this, exponent); }

@@ -5,6 +5,8 @@
 #include <gradus/ops/factories.h>
 #include <gradus/ops/random.h>
 
+#include <limits>
+
 namespace gradus {
 
 using detail::finish;
@@ -16,6 +18,40 @@ constexpr auto kUniform = KernelTable<RandomArgs>("uniform").host<kernels::Unifo
 constexpr auto kNormal = KernelTable<RandomArgs>("normal").host<kernels::NormalKernel, kFloatingTypes>();
 constexpr auto kRandint =
     KernelTable<RandomIntArgs>("randint").host<kernels::RandomIntKernel, kNumericTypes>();
+
+struct Range {
+  int64_t least, most;
+};
+template <class T>
+constexpr Range range_of() {
+  return {std::numeric_limits<T>::min(), std::numeric_limits<T>::max()};
+}
+
+// The integers that a dtype holds, though a floating one may round them.
+Range range_of(DType dtype) {
+  if (dtype == kUInt8) return range_of<uint8_t>();
+  if (dtype == kInt32) return range_of<int32_t>();
+  if (dtype == kFloat16) return {-65504, 65504};
+  return range_of<int64_t>();
+}
+
+// Up to here it holds every one: a floating dtype has 2^bits of its significand.
+int64_t exact_up_to(DType dtype) {
+  switch (dtype) {
+    case DType::boolean:
+      return 1;
+    case DType::float16:
+      return int64_t{1} << 11;
+    case DType::bfloat16:
+      return int64_t{1} << 8;
+    case DType::float32:
+      return int64_t{1} << 24;
+    case DType::float64:
+      return int64_t{1} << 53;
+    default:
+      return range_of(dtype).most;
+  }
+}
 
 // Fills `x`, which nobody else has seen or whose in-place change was checked.
 Tensor draw(const KernelTable<RandomArgs>& table, Tensor x, double a, double b, Generator& generator) {
@@ -42,6 +78,11 @@ Tensor randint(int64_t low, int64_t high, const Shape& sizes, const TensorOption
                Generator& generator) {
   GRADUS_CHECK(low < high, "E-ARG",
                "randint: random_ expects 'from' to be less than 'to', but got from=", low, " >= to=", high);
+  const DType dtype = options.dtype.value_or(kInt64);
+  const auto [least, most] = range_of(dtype);
+  GRADUS_CHECK(low >= least && high - 1 <= most, "E-ARG", "randint: numbers from ", low, " to ", high - 1,
+               " do not fit ", to_string(dtype), ", which holds ", least, " to ", most,
+               hint("give another dtype, such as kInt64"));
   Tensor t = make(sizes, DType::int64, options);
   const uint64_t range = static_cast<uint64_t>(high) - static_cast<uint64_t>(low);
   launch(kRandint, t.dtype(), ops::stream_of(t), RandomIntArgs{t.arg(), generator.reserve(), low, range});
@@ -50,6 +91,10 @@ Tensor randint(int64_t low, int64_t high, const Shape& sizes, const TensorOption
 
 Tensor randperm(int64_t n, const TensorOptions& options, Generator& generator) {
   GRADUS_CHECK(n >= 0, "E-ARG", "randperm: n must be non-negative, got ", n);
+  const DType dtype = options.dtype.value_or(kInt64);
+  GRADUS_CHECK(n - 1 <= exact_up_to(dtype), "E-ARG", "randperm: the numbers 0 to ", n - 1, " do not fit ",
+               to_string(dtype), ", which holds 0 to ", exact_up_to(dtype), " exactly",
+               hint("give another dtype, such as kInt64"));
   return tensor(random_permutation(n, generator), options);
 }
 

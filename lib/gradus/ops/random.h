@@ -24,13 +24,14 @@ inline Tensor randn(const Shape& sizes, DType dtype, Device device = {}) {
 Tensor rand_like(const Tensor& like, Generator& generator = default_generator());
 Tensor randn_like(const Tensor& like, Generator& generator = default_generator());
 
-/// Whole numbers in [low, high), int64 unless `options` has a dtype. Throws E-ARG unless low < high.
+/// Whole numbers in [low, high), int64 unless `options` has a dtype. Throws E-ARG unless low < high, and for
+/// numbers that the dtype does not hold.
 Tensor randint(int64_t low, int64_t high, const Shape& sizes, const TensorOptions& options = {},
                Generator& generator = default_generator());
 inline Tensor randint(int64_t high, const Shape& sizes, const TensorOptions& options = {}) {
   return randint(0, high, sizes, options);
 }
-/// 0 … n-1 in random order, int64 unless `options` has a dtype.
+/// 0 … n-1 in random order, int64 unless `options` has a dtype. Throws E-ARG where that cannot count to n-1.
 Tensor randperm(int64_t n, const TensorOptions& options = {}, Generator& generator = default_generator());
 /// 1 with probability p[i], else 0, in p's dtype and shape.
 Tensor bernoulli(const Tensor& p, Generator& generator = default_generator());

@@ -13,6 +13,7 @@ using ops::ReductionNode;
 
 constexpr auto kSum = KernelTable<ReduceArgs>("sum").host<WideReduceKernel<reduction::Add>, kAllTypes>();
 constexpr auto kMean = KernelTable<ReduceArgs>("mean").host<ReduceKernel<reduction::Mean>, kFloatingTypes>();
+
 struct SumBackward : ReductionNode {
   using ReductionNode::ReductionNode;
   const char* name() const override { return "SumBackward"; }
@@ -37,6 +38,7 @@ Tensor sum(const Tensor& x, const Dims& dims, bool keepdim) {
 }
 
 Tensor mean(const Tensor& x, const Dims& dims, bool keepdim) {
+  ops::check_defined("mean", x);
   GRADUS_CHECK(x.is_floating_point(), "E-DTYPE",
                "mean: could not infer output dtype. Input dtype must be a floating point dtype. Got: ",
                to_string(x.dtype()), hint("convert the input with .to(kFloat32)"));
@@ -47,6 +49,7 @@ Tensor mean(const Tensor& x, const Dims& dims, bool keepdim) {
 }
 
 Tensor sum_to_size(const Tensor& x, const Shape& sizes) {
+  ops::check_defined("sum_to_size", x);
   if (x.sizes() == sizes) return x;
   const int added = x.dim() - sizes.size();
   bool fits = added >= 0;
@@ -61,7 +64,10 @@ Tensor sum_to_size(const Tensor& x, const Shape& sizes) {
   return y;
 }
 
-Tensor count_nonzero(const Tensor& x, const Dims& dims) { return sum(x.to(kBool), dims); }
+Tensor count_nonzero(const Tensor& x, const Dims& dims) {
+  ops::check_defined("count_nonzero", x);
+  return sum(x.to(kBool), dims);
+}
 
 Tensor Tensor::sum() const { return gradus::sum(*this); }
 Tensor Tensor::sum(const Shape& dims, bool keepdim) const { return gradus::sum(*this, dims, keepdim); }

@@ -1,3 +1,4 @@
+#include <gradus/ops/arithmetic.h>
 #include <gradus/ops/common.h>
 #include <gradus/ops/reduction.h>
 
@@ -6,9 +7,10 @@
 namespace gradus::ops {
 
 ReducedShapes reduced_shapes(const Tensor& x, const Dims& dims, bool keepdim, const char* op) {
+  check_defined(op, x);
   unsigned reduced = dims.empty() ? ~0u : 0u;
   for (int64_t dim : dims) {
-    const int d = wrap_dim(dim, x.dim(), op);
+    const int d = gradus::wrap_dim(dim, x.dim(), op);
     GRADUS_CHECK((reduced >> d & 1) == 0, "E-DIM", op, ": dim ", d, " appears multiple times in the list ",
                  static_cast<const Shape&>(dims));
     reduced |= 1u << d;
@@ -39,6 +41,18 @@ void check_not_empty(const Tensor& x, const ReducedShapes& shapes, const char* o
     GRADUS_CHECK(x.sizes()[d] != 0 || shapes.kept[d] == 0, "E-SHAPE", op, ": Expected reduction dim ", d,
                  " to have non-zero size, got shape ", x.sizes(),
                  hint("the largest or smallest of no elements does not exist"));
+}
+
+Dims reduced_dims(const Shape& kept) {
+  Dims dims;
+  for (int d = 0; d < kept.size(); ++d)
+    if (kept[d] == 1) dims.push_back(d);
+  return dims;
+}
+
+Tensor ReductionNode::share(const Tensor& found) const {
+  const Dims dims = reduced_dims(kept);
+  return dims.empty() ? found : found / sum(found, dims, true);
 }
 
 }  // namespace gradus::ops

@@ -11,30 +11,24 @@ namespace gradus {
 namespace {
 
 using namespace kernels;
+using ops::binary_table;
 using ops::Keep;
+using ops::unary_table;
 
-template <class F>
-constexpr KernelTable<UnaryArgs> rounding(const char* name) {
-  return KernelTable<UnaryArgs>(name).host<UnaryKernel<F>, kFloatingTypes>();
-}
-template <class F>
-constexpr KernelTable<BinaryArgs> division(const char* name) {
-  return KernelTable<BinaryArgs>(name).host<BinaryKernel<F>, kNumericTypes>();
-}
-
-constexpr auto kFloor = rounding<Floor>("floor");
-constexpr auto kCeil = rounding<Ceil>("ceil");
-constexpr auto kRound = rounding<Round>("round");
-constexpr auto kTrunc = rounding<Trunc>("trunc");
-constexpr auto kSign = KernelTable<UnaryArgs>("sign").host<UnaryKernel<Sign>, kNumericTypes>();
-constexpr auto kFloorDivide = division<FloorDivide>("floor_divide");
-constexpr auto kTruncDivide = division<TruncDivide>("div");
-constexpr auto kRemainder = division<Remainder>("remainder");
-constexpr auto kFmod = division<Fmod>("fmod");
+constexpr auto kFloor = unary_table<Floor>("floor");
+constexpr auto kCeil = unary_table<Ceil>("ceil");
+constexpr auto kRound = unary_table<Round>("round");
+constexpr auto kTrunc = unary_table<Trunc>("trunc");
+constexpr auto kSign = unary_table<Sign, kNumericTypes>("sign");
+constexpr auto kFloorDivide = binary_table<FloorDivide, kNumericTypes>("floor_divide");
+constexpr auto kTruncDivide = binary_table<TruncDivide, kNumericTypes>("div");
+constexpr auto kRemainder = binary_table<Remainder, kNumericTypes>("remainder");
+constexpr auto kFmod = binary_table<Fmod, kNumericTypes>("fmod");
 
 Tensor no_slope(const Tensor& g, const Tensor&, Scalar, Scalar) { return zeros_like(g); }
 
 Tensor whole(const KernelTable<UnaryArgs>& table, const Tensor& x, const char* backward) {
+  ops::check_defined(table.name(), x);
   if (is_integral(x.dtype())) return x.clone();
   return ops::unary(table, x, backward, Keep::nothing, no_slope);
 }
@@ -49,14 +43,14 @@ void check_divisor(const Tensor& b, DType dtype, const char* op) {
 
 Tensor divide(const KernelTable<BinaryArgs>& table, const Tensor& a, const Tensor& b, const char* backward,
               ops::BinaryRule rule) {
-  const DType dtype = ops::result_type(a, b);
+  const DType dtype = ops::result_type(table.name(), a, b);
   check_divisor(b, dtype, table.name());
   return ops::binary(table, a, b, dtype, backward, rule);
 }
 
 // A number as a tensor that does not widen x's dtype within its category.
-Tensor divisor(const Tensor& x, Scalar b) {
-  return scalar_tensor(b, {.dtype = promote_with_scalar(x.dtype(), b.kind()), .device = x.device()});
+Tensor divisor(const char* op, const Tensor& x, Scalar b) {
+  return scalar_tensor(b, {.dtype = ops::result_type(op, x, b), .device = x.device()});
 }
 
 TensorList no_slopes(const Tensor& g, const Tensor&, const Tensor&) {
@@ -87,9 +81,11 @@ Tensor fmod(const Tensor& a, const Tensor& b) {
 }
 
 Tensor floor_divide(const Tensor& a, const Tensor& b) { return div(a, b, Rounding::floor); }
-Tensor div(const Tensor& a, Scalar b, Rounding rounding) { return div(a, divisor(a, b), rounding); }
+Tensor div(const Tensor& a, Scalar b, Rounding rounding) {
+  return div(a, divisor(rounding == Rounding::floor ? "floor_divide" : "div", a, b), rounding);
+}
 Tensor floor_divide(const Tensor& a, Scalar b) { return div(a, b, Rounding::floor); }
-Tensor remainder(const Tensor& a, Scalar b) { return remainder(a, divisor(a, b)); }
-Tensor fmod(const Tensor& a, Scalar b) { return fmod(a, divisor(a, b)); }
+Tensor remainder(const Tensor& a, Scalar b) { return remainder(a, divisor("remainder", a, b)); }
+Tensor fmod(const Tensor& a, Scalar b) { return fmod(a, divisor("fmod", a, b)); }
 
 }  // namespace gradus

@@ -77,6 +77,7 @@ Tensor take(const Tensor& x, int dim, int64_t start, int64_t length, int64_t ste
 }
 
 int checked_dim(const Tensor& x, int64_t dim, const char* op) {
+  ops::check_defined(op, x);
   GRADUS_CHECK(x.dim() > 0, "E-DIM", op, ": cannot be applied to a 0-dim tensor");
   return wrap_dim(dim, x.dim(), op);
 }
@@ -166,6 +167,9 @@ std::vector<Tensor> chunk(const Tensor& x, int64_t chunks, int64_t dim) {
   const int d = checked_dim(x, dim, "chunk");
   GRADUS_CHECK(chunks > 0, "E-ARG", "chunk: expects `chunks` to be greater than 0, got ", chunks);
   const int64_t size = x.sizes()[d];
+  constexpr int64_t most = 1 << 20;  // there is no end to the pieces of nothing
+  GRADUS_CHECK(size > 0 || chunks <= most, "E-ARG", "chunk: dimension ", d, " of shape ", x.sizes(),
+               " is empty and would be cut into ", chunks, " empty pieces; the most is ", most);
   if (size == 0) return split(x, std::vector<int64_t>(static_cast<size_t>(chunks), 0), d);
   return split(x, (size - 1) / chunks + 1, d);
 }

@@ -1,9 +1,9 @@
+#include "kernels/softmax.cuh"
+
 #include <gradus/ops/arithmetic.h>
 #include <gradus/ops/common.h>
 #include <gradus/ops/reduce.h>
 #include <gradus/ops/softmax.h>
-
-#include "kernels/softmax.cuh"
 
 namespace gradus {
 namespace {
@@ -48,7 +48,7 @@ struct SoftmaxBackward : Node {
 
 Tensor softmax(const Tensor& x, int64_t dim, bool log) {
   const auto& table = log ? kLogSoftmax : kSoftmax;
-  const int d = wrap_dim(dim, x.dim(), table.name());
+  const int d = ops::wrap_dim(dim, x, table.name());
   const Tensor in = x.contiguous();
   Tensor y = empty(x.sizes(), x.dtype(), x.device());
   launch(table, x.dtype(), ops::stream_of(y),

@@ -8,33 +8,25 @@ namespace gradus {
 namespace {
 
 using namespace kernels;
-using ops::as_floating;
+using ops::floating_unary;
 using ops::Keep;
 using ops::unary;
+using ops::unary_table;
 
-template <class F>
-constexpr KernelTable<UnaryArgs> floating(const char* name) {
-  return KernelTable<UnaryArgs>(name).host<UnaryKernel<F>, kFloatingTypes>();
-}
-template <class F>
-constexpr KernelTable<UnaryArgs> numeric(const char* name) {
-  return KernelTable<UnaryArgs>(name).host<UnaryKernel<F>, kNumericTypes>();
-}
-
-constexpr auto kNeg = numeric<Neg>("neg");
-constexpr auto kAbs = numeric<Abs>("abs");
-constexpr auto kSign = numeric<Sign>("sign");
-constexpr auto kSquare = numeric<Square>("square");
-constexpr auto kReciprocal = floating<Reciprocal>("reciprocal");
-constexpr auto kExp = floating<Exp>("exp");
-constexpr auto kExpm1 = floating<Expm1>("expm1");
-constexpr auto kLog = floating<Log>("log");
-constexpr auto kLog1p = floating<Log1p>("log1p");
-constexpr auto kSqrt = floating<Sqrt>("sqrt");
-constexpr auto kRsqrt = floating<Rsqrt>("rsqrt");
-constexpr auto kSin = floating<Sin>("sin");
-constexpr auto kCos = floating<Cos>("cos");
-constexpr auto kErf = floating<Erf>("erf");
+constexpr auto kNeg = unary_table<Neg, kNumericTypes>("neg");
+constexpr auto kAbs = unary_table<Abs, kNumericTypes>("abs");
+constexpr auto kSign = unary_table<Sign, kNumericTypes>("sign");
+constexpr auto kSquare = unary_table<Square, kNumericTypes>("square");
+constexpr auto kReciprocal = unary_table<Reciprocal>("reciprocal");
+constexpr auto kExp = unary_table<Exp>("exp");
+constexpr auto kExpm1 = unary_table<Expm1>("expm1");
+constexpr auto kLog = unary_table<Log>("log");
+constexpr auto kLog1p = unary_table<Log1p>("log1p");
+constexpr auto kSqrt = unary_table<Sqrt>("sqrt");
+constexpr auto kRsqrt = unary_table<Rsqrt>("rsqrt");
+constexpr auto kSin = unary_table<Sin>("sin");
+constexpr auto kCos = unary_table<Cos>("cos");
+constexpr auto kErf = unary_table<Erf>("erf");
 
 }  // namespace
 
@@ -53,47 +45,48 @@ Tensor square(const Tensor& x) {
                [](const Tensor& g, const Tensor& x, Scalar, Scalar) { return g * (x * 2); });
 }
 Tensor reciprocal(const Tensor& x) {
-  return unary(kReciprocal, as_floating(x), "ReciprocalBackward", Keep::y,
-               [](const Tensor& g, const Tensor& y, Scalar, Scalar) { return neg(g * square(y)); });
+  return floating_unary(kReciprocal, x, "ReciprocalBackward", Keep::y,
+                        [](const Tensor& g, const Tensor& y, Scalar, Scalar) { return neg(g * square(y)); });
 }
 Tensor exp(const Tensor& x) {
-  return unary(kExp, as_floating(x), "ExpBackward", Keep::y,
-               [](const Tensor& g, const Tensor& y, Scalar, Scalar) { return g * y; });
+  return floating_unary(kExp, x, "ExpBackward", Keep::y,
+                        [](const Tensor& g, const Tensor& y, Scalar, Scalar) { return g * y; });
 }
 Tensor expm1(const Tensor& x) {
-  return unary(kExpm1, as_floating(x), "Expm1Backward", Keep::y,
-               [](const Tensor& g, const Tensor& y, Scalar, Scalar) { return g * (y + 1); });
+  return floating_unary(kExpm1, x, "Expm1Backward", Keep::y,
+                        [](const Tensor& g, const Tensor& y, Scalar, Scalar) { return g * (y + 1); });
 }
 Tensor log(const Tensor& x) {
-  return unary(kLog, as_floating(x), "LogBackward", Keep::x,
-               [](const Tensor& g, const Tensor& x, Scalar, Scalar) { return g / x; });
+  return floating_unary(kLog, x, "LogBackward", Keep::x,
+                        [](const Tensor& g, const Tensor& x, Scalar, Scalar) { return g / x; });
 }
 Tensor log1p(const Tensor& x) {
-  return unary(kLog1p, as_floating(x), "Log1pBackward", Keep::x,
-               [](const Tensor& g, const Tensor& x, Scalar, Scalar) { return g / (x + 1); });
+  return floating_unary(kLog1p, x, "Log1pBackward", Keep::x,
+                        [](const Tensor& g, const Tensor& x, Scalar, Scalar) { return g / (x + 1); });
 }
 Tensor sqrt(const Tensor& x) {
-  return unary(kSqrt, as_floating(x), "SqrtBackward", Keep::y,
-               [](const Tensor& g, const Tensor& y, Scalar, Scalar) { return g / (y * 2); });
+  return floating_unary(kSqrt, x, "SqrtBackward", Keep::y,
+                        [](const Tensor& g, const Tensor& y, Scalar, Scalar) { return g / (y * 2); });
 }
 Tensor rsqrt(const Tensor& x) {
-  return unary(kRsqrt, as_floating(x), "RsqrtBackward", Keep::y,
-               [](const Tensor& g, const Tensor& y, Scalar, Scalar) { return g * (square(y) * y * -0.5); });
+  return floating_unary(
+      kRsqrt, x, "RsqrtBackward", Keep::y,
+      [](const Tensor& g, const Tensor& y, Scalar, Scalar) { return g * (square(y) * y * -0.5); });
 }
 Tensor sin(const Tensor& x) {
-  return unary(kSin, as_floating(x), "SinBackward", Keep::x,
-               [](const Tensor& g, const Tensor& x, Scalar, Scalar) { return g * cos(x); });
+  return floating_unary(kSin, x, "SinBackward", Keep::x,
+                        [](const Tensor& g, const Tensor& x, Scalar, Scalar) { return g * cos(x); });
 }
 Tensor cos(const Tensor& x) {
-  return unary(kCos, as_floating(x), "CosBackward", Keep::x,
-               [](const Tensor& g, const Tensor& x, Scalar, Scalar) { return neg(g * sin(x)); });
+  return floating_unary(kCos, x, "CosBackward", Keep::x,
+                        [](const Tensor& g, const Tensor& x, Scalar, Scalar) { return neg(g * sin(x)); });
 }
 Tensor erf(const Tensor& x) {
-  return unary(kErf, as_floating(x), "ErfBackward", Keep::x,
-               [](const Tensor& g, const Tensor& x, Scalar, Scalar) {
-                 constexpr double two_over_sqrt_pi = 1.12837916709551257390;
-                 return g * (exp(neg(square(x))) * two_over_sqrt_pi);
-               });
+  return floating_unary(kErf, x, "ErfBackward", Keep::x,
+                        [](const Tensor& g, const Tensor& x, Scalar, Scalar) {
+                          constexpr double two_over_sqrt_pi = 1.12837916709551257390;
+                          return g * (exp(neg(square(x))) * two_over_sqrt_pi);
+                        });
 }
 
 Tensor& Tensor::sqrt_() {

@@ -41,6 +41,7 @@ Tensor make(const Tensor& x, const Shape& sizes, const Shape& strides, int64_t o
 
 // `sizes` with its -1, if any, replaced.
 Shape infer_sizes(const Tensor& x, Shape sizes, const char* op) {
+  ops::check_defined(op, x);
   int unknown = -1;
   Shape given = sizes;
   for (int d = 0; d < sizes.size(); ++d) {
@@ -102,7 +103,7 @@ Tensor reshape(const Tensor& x, const Shape& wanted) {
 }
 
 Tensor flatten(const Tensor& x, int64_t start_dim, int64_t end_dim) {
-  const int first = wrap_dim(start_dim, x.dim(), "flatten"), last = wrap_dim(end_dim, x.dim(), "flatten");
+  const int first = ops::wrap_dim(start_dim, x, "flatten"), last = ops::wrap_dim(end_dim, x, "flatten");
   GRADUS_CHECK(first <= last, "E-DIM", "flatten: start_dim ", start_dim, " comes after end_dim ", end_dim);
   if (x.dim() == 0) return reshape(x, {1});
   if (first == last) return x;
@@ -117,7 +118,7 @@ Tensor flatten(const Tensor& x, int64_t start_dim, int64_t end_dim) {
 }
 
 Tensor transpose(const Tensor& x, int64_t dim0, int64_t dim1) {
-  const int a = wrap_dim(dim0, x.dim(), "transpose"), b = wrap_dim(dim1, x.dim(), "transpose");
+  const int a = ops::wrap_dim(dim0, x, "transpose"), b = ops::wrap_dim(dim1, x, "transpose");
   if (a == b) return x;
   Shape sizes = x.sizes(), strides = x.strides();
   std::swap(sizes[a], sizes[b]);
@@ -126,12 +127,14 @@ Tensor transpose(const Tensor& x, int64_t dim0, int64_t dim1) {
 }
 
 Tensor t(const Tensor& x) {
+  ops::check_defined("t", x);
   GRADUS_CHECK(x.dim() <= 2, "E-SHAPE", "t: expects a tensor with <= 2 dimensions, but self is ", x.dim(),
                "D of shape ", x.sizes(), hint("use transpose() or permute()"));
   return x.dim() < 2 ? x : transpose(x, 0, 1);
 }
 
 Tensor permute(const Tensor& x, const Shape& dims) {
+  ops::check_defined("permute", x);
   GRADUS_CHECK(dims.size() == x.dim(), "E-DIM", "permute: expected ", x.dim(),
                " dimensions for a tensor of shape ", x.sizes(), ", got ", dims);
   Shape sizes = x.sizes(), strides = x.strides(), inverse = Shape::filled(x.dim(), -1);
@@ -146,6 +149,7 @@ Tensor permute(const Tensor& x, const Shape& dims) {
 }
 
 Tensor expand(const Tensor& x, const Shape& wanted) {
+  ops::check_defined("expand", x);
   Shape sizes = wanted, strides = wanted;
   const int added = wanted.size() - x.dim();
   GRADUS_CHECK(added >= 0, "E-SHAPE", "expand: the number of sizes provided (", wanted.size(),
@@ -164,6 +168,7 @@ Tensor expand(const Tensor& x, const Shape& wanted) {
 }
 
 Tensor squeeze(const Tensor& x) {
+  ops::check_defined("squeeze", x);
   Shape sizes, strides;
   for (int d = 0; d < x.dim(); ++d) {
     if (x.sizes()[d] == 1) continue;
@@ -174,7 +179,7 @@ Tensor squeeze(const Tensor& x) {
 }
 
 Tensor squeeze(const Tensor& x, int64_t dim) {
-  const int d = wrap_dim(dim, x.dim(), "squeeze");
+  const int d = ops::wrap_dim(dim, x, "squeeze");
   if (x.dim() == 0 || x.sizes()[d] != 1) return x;
   Shape sizes = x.sizes(), strides = x.strides();
   sizes.erase(d);
@@ -183,6 +188,7 @@ Tensor squeeze(const Tensor& x, int64_t dim) {
 }
 
 Tensor unsqueeze(const Tensor& x, int64_t dim) {
+  ops::check_defined("unsqueeze", x);
   const int d = wrap_dim(dim, x.dim() + 1, "unsqueeze");
   Shape sizes = x.sizes(), strides = x.strides();
   strides.insert(d, d < x.dim() ? sizes[d] * strides[d] : 1);

@@ -34,7 +34,8 @@ Tensor select(const Tensor& x, int64_t dim, int64_t index);
 /// x[start:end:step] along a dimension, with Python's rules: bounds may be negative and are cut to the
 /// dimension. Throws E-ARG unless step > 0.
 Tensor slice(const Tensor& x, int64_t dim, int64_t start, int64_t end, int64_t step = 1);
-/// At most `chunks` pieces of equal size, the last one smaller.
+/// At most `chunks` pieces of equal size, the last one smaller; of an empty dimension exactly `chunks` empty
+/// ones, at most 2^20. Throws E-ARG.
 std::vector<Tensor> chunk(const Tensor& x, int64_t chunks, int64_t dim = 0);
 /// Pieces of `split_size`, the last one smaller; or of the given sizes, which sum up to the dimension (else
 /// E-SHAPE).

@@ -41,11 +41,11 @@ struct MaskedFillBackward : Node {
 
 // A number beside a tensor of x's dtype.
 Tensor beside(const Tensor& x, Scalar number) {
-  return scalar_tensor(number,
-                       {.dtype = promote_with_scalar(x.dtype(), number.kind()), .device = x.device()});
+  return scalar_tensor(number, {.dtype = ops::result_type("where", x, number), .device = x.device()});
 }
 
 void check_floating(const char* op, const Tensor& start, const Tensor& end) {
+  ops::check_same_device(op, {{"start", start}, {"end", end}});
   GRADUS_CHECK(start.is_floating_point() && start.dtype() == end.dtype(), "E-DTYPE", op,
                ": expected equal floating dtypes, got ", to_string(start.dtype()), " and ",
                to_string(end.dtype()), hint("convert them with .to(dtype)"));
@@ -56,7 +56,7 @@ void check_floating(const char* op, const Tensor& start, const Tensor& end) {
 Tensor where(const Tensor& condition, const Tensor& a, const Tensor& b) {
   ops::check_same_device("where", {{"condition", condition}, {"a", a}, {"b", b}});
   check_mask(condition, "where", "condition");
-  const DType dtype = ops::result_type(a, b);
+  const DType dtype = ops::result_type("where", a, b);
   const Tensor x = a.to(dtype), z = b.to(dtype);
   // The output is laid out like the operand that has its shape.
   Tensor y = ops::binary_output(x, z, dtype, "where");
@@ -87,10 +87,14 @@ Tensor lerp(const Tensor& start, const Tensor& end, Scalar weight) {
 }
 Tensor lerp(const Tensor& start, const Tensor& end, const Tensor& weight) {
   check_floating("lerp", start, end);
+  ops::check_defined("lerp", weight, "weight");
   check_floating("lerp", start, weight);
   return start + (end - start) * weight;
 }
 
-Tensor addcmul(const Tensor& x, const Tensor& a, const Tensor& b, Scalar value) { return x + a * b * value; }
+Tensor addcmul(const Tensor& x, const Tensor& a, const Tensor& b, Scalar value) {
+  ops::check_same_device("addcmul", {{"x", x}, {"a", a}, {"b", b}});
+  return x + a * b * value;
+}
 
 }  // namespace gradus
