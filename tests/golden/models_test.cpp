@@ -90,7 +90,7 @@ Model layer_normed() {
           hashed_ints({7}, 1001, 4),
           classify,
           [](const std::vector<Tensor>& p) {
-            return std::make_unique<optim::AdamW>(p, optim::AdamOptions{.lr = 1e-2, .weight_decay = 0.1});
+            return std::make_unique<optim::AdamW>(p, optim::AdamWOptions{.lr = 1e-2, .weight_decay = 0.1});
           }};
 }
 

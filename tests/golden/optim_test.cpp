@@ -24,7 +24,7 @@ MakeOptimizer sgd(const optim::SGDOptions& options) {
 MakeOptimizer adam(const optim::AdamOptions& options) {
   return [options](const Params& p) { return std::make_unique<optim::Adam>(p, options); };
 }
-MakeOptimizer adamw(const optim::AdamOptions& options) {
+MakeOptimizer adamw(const optim::AdamWOptions& options) {
   return [options](const Params& p) { return std::make_unique<optim::AdamW>(p, options); };
 }
 
@@ -39,7 +39,7 @@ const std::map<std::string, MakeOptimizer> kOptimizers = {
     {"adam.plain", adam({.lr = 0.01})},
     {"adam.betas", adam({.lr = 0.02, .beta1 = 0.5, .beta2 = 0.9, .eps = 1e-3})},
     {"adam.weight_decay", adam({.lr = 0.01, .weight_decay = 0.1})},
-    {"adamw.plain", adamw({.lr = 0.01, .weight_decay = 0.01})},
+    {"adamw.plain", adamw({.lr = 0.01})},
     {"adamw.weight_decay", adamw({.lr = 0.01, .weight_decay = 0.2})},
     {"adamw.betas", adamw({.lr = 0.02, .beta1 = 0.8, .beta2 = 0.95, .eps = 1e-4, .weight_decay = 0.05})},
 };

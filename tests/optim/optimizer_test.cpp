@@ -43,10 +43,51 @@ TEST(Adam, NUM_13_bias_correction_and_where_eps_goes) {
 }
 
 TEST(Optimizers, NUM_15_weight_decay) {
-  const AdamOptions adam{.lr = 0.01, .weight_decay = 0.1};
-  expect_close(after_steps<AdamW>(adam, 1, 0, 1), 0.999, 1e-7);
-  expect_close(after_steps<Adam>(adam, 1, 0, 1), 0.99, 1e-6);
+  expect_close(after_steps<AdamW>(AdamWOptions{.lr = 0.01, .weight_decay = 0.1}, 1, 0, 1), 0.999, 1e-7);
+  expect_close(after_steps<Adam>(AdamOptions{.lr = 0.01, .weight_decay = 0.1}, 1, 0, 1), 0.99, 1e-6);
   expect_close(after_steps<SGD>(SGDOptions{.lr = 0.01, .weight_decay = 0.1}, 1, 0, 1), 0.999, 1e-7);
+}
+
+TEST(Optimizers, weight_decay_that_nobody_asked_for_is_AdamWs_alone) {
+  EXPECT_EQ(after_steps<SGD>(SGDOptions{}, 1, 0, 1), 1);
+  EXPECT_EQ(after_steps<Adam>(AdamOptions{}, 1, 0, 1), 1);
+  expect_close(after_steps<AdamW>(AdamWOptions{}, 1, 0, 1, kFloat64), 1 - 1e-3 * 1e-2, 1e-15);
+  // Naming another option leaves this one as it is.
+  expect_close(after_steps<AdamW>(AdamWOptions{.lr = 0.5}, 1, 0, 1, kFloat64), 1 - 0.5 * 1e-2, 1e-15);
+}
+
+// Ten steps of Adam's L2 decay and of AdamW's, which leaves the moments alone, from their formulas in double.
+TEST(Optimizers, coupled_and_decoupled_weight_decay_part_over_ten_steps) {
+  constexpr double lr = 0.05, decay = 0.3, grad = 0.7;
+  for (const bool decoupled : {false, true}) {
+    double p = 2, m = 0, v = 0;
+    for (int t = 1; t <= 10; ++t) {
+      const double g = decoupled ? grad : grad + decay * p;
+      if (decoupled) p -= lr * decay * p;
+      m = 0.9 * m + 0.1 * g, v = 0.999 * v + 0.001 * g * g;
+      p -= lr * (m / (1 - std::pow(0.9, t))) / (std::sqrt(v / (1 - std::pow(0.999, t))) + 1e-8);
+    }
+    const double got =
+        decoupled ? after_steps<AdamW>(AdamWOptions{.lr = lr, .weight_decay = decay}, 2, grad, 10, kFloat64)
+                  : after_steps<Adam>(AdamOptions{.lr = lr, .weight_decay = decay}, 2, grad, 10, kFloat64);
+    expect_close(got, p, 1e-13);
+  }
+}
+
+template <class O, class Group, class Options>
+void check_decay_of_groups(double strong) {
+  Tensor a = scalar(1, kFloat64), b = scalar(1, kFloat64);
+  O optimizer(std::vector<Group>{{{a}, Options{.lr = 0.1, .weight_decay = 0}},
+                                 {{b}, Options{.lr = 0.1, .weight_decay = 0.5}}});
+  set_grad(a, 0), set_grad(b, 0);
+  optimizer.step();
+  EXPECT_EQ(a.item<double>(), 1);
+  expect_close(b.item<double>(), strong, 1e-7);
+}
+TEST(Optimizers, each_group_has_its_own_weight_decay) {
+  check_decay_of_groups<SGD, SGDGroup, SGDOptions>(0.95);
+  check_decay_of_groups<Adam, AdamGroup, AdamOptions>(0.9);
+  check_decay_of_groups<AdamW, AdamWGroup, AdamWOptions>(0.95);
 }
 
 TEST(SGD, NUM_27_a_zero_gradient_is_not_the_same_as_none) {
@@ -159,7 +200,7 @@ TEST(Optimizers, a_step_is_one_launch_for_each_24_tensors_of_a_group) {
     std::vector<Tensor> a, b;
     for (size_t i = 0; i < first; ++i) a.push_back(scalar(1));
     for (size_t i = 0; i < second; ++i) b.push_back(scalar(1));
-    AdamW adam(std::vector<AdamGroup>{{a, {}}, {b, {}}});
+    AdamW adam(std::vector<AdamWGroup>{{a, {}}, {b, {}}});
     for (auto* list : {&a, &b})
       for (Tensor& p : *list) set_grad(p, 1);
     adam.step();  // makes the state
@@ -268,7 +309,9 @@ TEST(Optimizers, MOD_01_empty_lists_and_other_mistakes_are_refused) {
             "E-ARG: SGD: Nesterov momentum requires a momentum and zero dampening, got 0.5 and 0.1");
   EXPECT_GRADUS_ERROR(Adam({p}, {.beta1 = 1}), "E-ARG", "invalid betas: 1 and 0.999");
   EXPECT_GRADUS_ERROR(Adam({p}, {.eps = -1}), "E-ARG", "invalid epsilon value: -1");
-  EXPECT_GRADUS_ERROR(Adam({p}, {.weight_decay = -1}), "E-ARG", "invalid weight_decay value: -1");
+  EXPECT_GRADUS_ERROR(Adam({p}, {.weight_decay = -1}), "E-ARG", "Adam: invalid weight_decay value: -1");
+  EXPECT_GRADUS_ERROR(AdamW({p}, {.weight_decay = -1}), "E-ARG", "AdamW: invalid weight_decay value: -1");
+  EXPECT_GRADUS_ERROR(SGD({p}, {.weight_decay = -1}), "E-ARG", "SGD: invalid weight_decay value: -1");
   SGD sgd({p});
   EXPECT_GRADUS_ERROR(sgd.set_lr(-1), "E-ARG", "invalid learning rate: -1");
   EXPECT_GRADUS_ERROR(sgd.set_lr(1, 7), "E-INDEX", "SGD: group 7 is out of range for 1 parameter groups");

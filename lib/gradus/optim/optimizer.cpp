@@ -134,6 +134,13 @@ std::vector<double> lrs_of(const std::vector<G>& groups) {
   return out;
 }
 
+std::vector<AdamGroup> as_adam(const std::vector<AdamWGroup>& groups) {
+  std::vector<AdamGroup> same;
+  for (const auto& [params, o] : groups)
+    same.push_back({params, {o.lr, o.beta1, o.beta2, o.eps, o.weight_decay}});
+  return same;
+}
+
 }  // namespace
 
 SGD::SGD(std::vector<Tensor> params, const SGDOptions& options)
@@ -220,5 +227,7 @@ std::vector<std::pair<const char*, Tensor*>> Adam::state_of(size_t index) {
   State& s = states_[index];
   return {{"step", &s.step}, {"exp_avg", &s.exp_avg}, {"exp_avg_sq", &s.exp_avg_sq}};
 }
+
+AdamW::AdamW(const std::vector<AdamWGroup>& groups) : Adam("AdamW", as_adam(groups), true) {}
 
 }  // namespace gradus::optim

@@ -88,9 +88,8 @@ class SGD : public Optimizer {
 struct AdamOptions {
   double lr = 1e-3;
   double beta1 = 0.9, beta2 = 0.999;
-  double eps = 1e-8;  ///< added after the root of the corrected second moment
-  double weight_decay =
-      0;  ///< Adam: added to the gradient (L2); AdamW: shrinks the parameter by lr weight_decay
+  double eps = 1e-8;        ///< added after the root of the corrected second moment
+  double weight_decay = 0;  ///< added to the gradient (L2)
 };
 struct AdamGroup {
   std::vector<Tensor> params;
@@ -118,12 +117,23 @@ class Adam : public Optimizer {
   bool decoupled_;
 };
 
+/// AdamOptions, but for the weight decay: another default, as in PyTorch, and another meaning.
+struct AdamWOptions {
+  double lr = 1e-3;
+  double beta1 = 0.9, beta2 = 0.999;
+  double eps = 1e-8;
+  double weight_decay = 1e-2;  ///< shrinks the parameter by lr weight_decay
+};
+struct AdamWGroup {
+  std::vector<Tensor> params;
+  AdamWOptions options;
+};
 /// Adam with decoupled weight decay (Loshchilov and Hutter 2019).
 class AdamW : public Adam {
  public:
-  explicit AdamW(std::vector<Tensor> params, AdamOptions options = {.weight_decay = 1e-2})
-      : Adam("AdamW", {{std::move(params), options}}, true) {}
-  explicit AdamW(const std::vector<AdamGroup>& groups) : Adam("AdamW", groups, true) {}
+  explicit AdamW(std::vector<Tensor> params, const AdamWOptions& options = {})
+      : AdamW(std::vector<AdamWGroup>{{std::move(params), options}}) {}
+  explicit AdamW(const std::vector<AdamWGroup>& groups);
 };
 
 }  // namespace gradus::optim
