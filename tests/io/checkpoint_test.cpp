@@ -1,3 +1,4 @@
+#include <gradus/base/file.h>
 #include <gradus/io/checkpoint.h>
 #include <gradus/io/safetensors.h>
 
@@ -21,6 +22,17 @@ Checkpoint example() {
   c["scheduler"].values = {{"last_epoch", int64_t{4}}};
   c["scaler"];
   return c;
+}
+
+// A file that says of itself that it is whole, whatever is in it: its checksum is taken from the refusal of a
+// first attempt.
+void save_sealed(const std::string& path, const StateDict& tensors, Metadata metadata) {
+  metadata["gradus.checkpoint"] = "2";
+  save_safetensors(path, tensors, metadata);
+  const std::string refusal = error_of([&] { load_checkpoint(path); });
+  const size_t at = refusal.find("and is ") + 7;
+  metadata["gradus.crc32"] = refusal.substr(at, 8);
+  save_safetensors(path, tensors, metadata);
 }
 
 TEST(Checkpoint, MOD_05_every_part_comes_back_to_the_bit) {
@@ -83,15 +95,44 @@ TEST(Checkpoint, another_file_is_recognised) {
   save_safetensors(dir.path("w"), {{"a", make<float>({1}, {1})}});
   EXPECT_GRADUS_ERROR(load_checkpoint(dir.path("w")), "E-CHECKPOINT",
                       "is a safetensors file, but not a checkpoint");
-  save_safetensors(dir.path("v"), {}, {{"gradus.checkpoint", "2"}});
+  save_safetensors(dir.path("v"), {}, {{"gradus.checkpoint", "3"}});
   EXPECT_GRADUS_ERROR(load_checkpoint(dir.path("v")), "E-CHECKPOINT",
-                      "version 2, this program reads version 1");
+                      "version 3, this program reads version 2");
   for (const char* text : {"int x", "int 1 ", "double", "bool 1", ""}) {
-    save_safetensors(dir.path("b"), {}, {{"gradus.checkpoint", "1"}, {"p/k", text}});
+    save_sealed(dir.path("b"), {}, {{"p/k", text}});
     EXPECT_GRADUS_ERROR(load_checkpoint(dir.path("b")), "E-CHECKPOINT", dir.path("b"));
   }
-  save_safetensors(dir.path("n"), {{"a", make<float>({1}, {1})}}, {{"gradus.checkpoint", "1"}});
+  save_sealed(dir.path("n"), {{"a", make<float>({1}, {1})}}, {});
   EXPECT_GRADUS_ERROR(load_checkpoint(dir.path("n")), "E-CHECKPOINT", "'a' does not say which part");
+}
+
+TEST(Checkpoint, a_file_from_before_the_checksum_is_refused_and_why) {
+  TempDir dir;
+  save_safetensors(dir.path("old"), {}, {{"gradus.checkpoint", "1"}});
+  EXPECT_EQ(error_of([&] { load_checkpoint(dir.path("old")); }),
+            "E-CHECKPOINT: " + dir.path("old") +
+                ": is a checkpoint of version 1, this program reads version 2\n  hint: version 1 had no "
+                "checksum; go "
+                "on with the program that wrote it, or start anew");
+}
+
+// Wherever the byte lies: in the length, the header or a tensor.
+TEST(Checkpoint, any_flipped_byte_is_noticed_and_the_file_named) {
+  TempDir dir;
+  save_checkpoint(dir.path("c"), example());
+  const std::string whole = read_file(dir.path("c"));
+  for (size_t i = 0; i < whole.size(); ++i) {
+    std::string bytes = whole;
+    bytes[i] = static_cast<char>(bytes[i] ^ 1);
+    write_atomically(dir.path("f"), [&](OutputFile& file) { file.write(bytes); });
+    EXPECT_THAT(error_of([&] { load_checkpoint(dir.path("f")); }), ::testing::HasSubstr(dir.path("f")))
+        << "byte " << i << ", '" << whole[i] << "'";
+  }
+  std::string bytes = whole;
+  bytes.back() = static_cast<char>(bytes.back() ^ 64);  // of a tensor
+  write_atomically(dir.path("f"), [&](OutputFile& file) { file.write(bytes); });
+  EXPECT_GRADUS_ERROR(load_checkpoint(dir.path("f")), "E-CHECKSUM",
+                      dir.path("f") + ": is damaged: its checksum was ");
 }
 
 TEST(Checkpoint, names_that_cannot_be_stored_are_refused) {

@@ -1,5 +1,7 @@
 #include <gradus/io/checkpoint.h>
 #include <gradus/io/safetensors.h>
+#include <gradus/tensor/grad_mode.h>
+#include <zlib.h>
 
 #include <algorithm>
 #include <charconv>
@@ -8,10 +10,11 @@
 namespace gradus {
 namespace {
 
-// Metadata: "gradus.checkpoint" is the version of this layout; "part/" marks a part, "part/key" is a value
-// with its kind in front ("int 3", "double 0.1", "string text").
+// Metadata: "gradus.checkpoint" is the version of this layout and "gradus.crc32" the checksum; "part/" marks
+// a part, "part/key" is a value with its kind in front ("int 3", "double 0.1", "string text").
 constexpr const char* kVersionKey = "gradus.checkpoint";
-constexpr const char* kVersion = "1";
+constexpr const char* kVersion = "2";
+constexpr const char* kChecksumKey = "gradus.crc32";
 
 using Value = CheckpointPart::Value;
 
@@ -61,6 +64,35 @@ std::pair<std::string, std::string> split_name(const std::string& name, const st
   return {name.substr(0, slash), name.substr(slash + 1)};
 }
 
+// The CRC-32 of the metadata but itself, and of the tensors' names, dtypes, sizes and bytes; texts end with a
+// 0. In eight hexadecimal digits.
+std::string checksum(const StateDict& tensors, const Metadata& metadata) {
+  uLong crc = crc32_z(0, nullptr, 0);
+  const auto add = [&crc](const void* data, size_t bytes) {
+    crc = crc32_z(crc, static_cast<const Bytef*>(data), bytes);
+  };
+  const auto add_text = [&add](const std::string& text) { add(text.c_str(), text.size() + 1); };
+  for (const auto& [key, value] : metadata) {
+    if (key != kChecksumKey) add_text(key), add_text(value);
+  }
+  for (const auto& [name, tensor] : tensors) {
+    add_text(name), add_text(to_string(tensor.dtype())), add_text(to_string(tensor.sizes()));
+    add(tensor.raw_data(), tensor.nbytes());
+  }
+  std::string digits;
+  for (int shift = 28; shift >= 0; shift -= 4) digits += "0123456789abcdef"[crc >> shift & 15];
+  return digits;
+}
+
+void check_checksum(const SafeTensors& file, const std::string& path) {
+  const auto found = file.metadata.find(kChecksumKey);
+  const std::string written = found == file.metadata.end() ? "none" : found->second;
+  const std::string read = checksum(file.tensors, file.metadata);
+  GRADUS_CHECK(read == written, "E-CHECKSUM", path, ": is damaged: its checksum was ", written,
+               " when it was written, and is ", read, " now",
+               hint("go on from another checkpoint; is the disk sound, was the copy complete?"));
+}
+
 }  // namespace
 
 int64_t CheckpointPart::get_int(std::string_view name) const { return get<int64_t>(*this, name, "int"); }
@@ -90,6 +122,7 @@ const CheckpointPart& Checkpoint::at(std::string_view name) const {
 }
 
 void save_checkpoint(const std::string& path, const Checkpoint& checkpoint) {
+  NoGradGuard no_grad;
   StateDict tensors;
   Metadata metadata{{kVersionKey, kVersion}};
   for (const auto& [name, part] : checkpoint.parts()) {
@@ -100,8 +133,13 @@ void save_checkpoint(const std::string& path, const Checkpoint& checkpoint) {
       GRADUS_CHECK(!key.empty(), "E-ARG", "save_checkpoint: a value of part '", name, "' has no name");
       metadata[name + "/" + key] = encode(value);
     }
-    for (const auto& [key, tensor] : part.tensors) tensors.add(name + "/" + key, tensor);
+    for (const auto& [key, tensor] : part.tensors) {
+      GRADUS_CHECK(tensor.defined(), "E-ARG", "save_checkpoint: tensor '", key, "' of part '", name,
+                   "' is undefined");
+      tensors.add(name + "/" + key, tensor.cpu().contiguous());
+    }
   }
+  metadata[kChecksumKey] = checksum(tensors, metadata);
   save_safetensors(path, tensors, metadata);
 }
 
@@ -111,9 +149,15 @@ Checkpoint load_checkpoint(const std::string& path) {
   GRADUS_CHECK(version != file.metadata.end(), "E-CHECKPOINT", path,
                ": is a safetensors file, but not a checkpoint",
                hint("load weights alone with load_safetensors()"));
-  GRADUS_CHECK(version->second == kVersion, "E-CHECKPOINT", path, ": is a checkpoint of version ",
-               version->second, ", this program reads version ", kVersion);
-  file.metadata.erase(version);
+  GRADUS_CHECK(
+      version->second == kVersion, "E-CHECKPOINT", path, ": is a checkpoint of version ", version->second,
+      ", this program reads version ", kVersion,
+      hint(version->second == "1" ? "version 1 had no checksum; go on with the program that wrote it, or "
+                                    "start anew"
+                                  : "go on with the program that wrote it"));
+  check_checksum(file, path);
+  file.metadata.erase(kVersionKey);
+  file.metadata.erase(kChecksumKey);
   Checkpoint checkpoint;
   checkpoint.origin_ = path;
   for (const auto& [name, text] : file.metadata) {

@@ -41,12 +41,13 @@ class Checkpoint {
 };
 
 /// Writes a safetensors file (tensors "part/name", values as metadata), whole or not at all: a full disk or a
-/// killed process leaves the checkpoint before it intact. Throws E-ARG for a part name that is empty or has a
+/// killed process leaves the checkpoint before it intact. A checksum of all names, values and bytes goes with
+/// it, which the format itself has not. Throws E-ARG for a part name that is empty or has a
 /// '/' in it, E-FILE.
 void save_checkpoint(const std::string& path, const Checkpoint& checkpoint);
 
-/// Reads it back, to the bit. Throws what load_safetensors() throws, and E-CHECKPOINT for a safetensors file
-/// that is no checkpoint.
+/// Reads it back, to the bit. Throws what load_safetensors() throws, E-CHECKPOINT for a safetensors file that
+/// is no checkpoint or one of another version, and E-CHECKSUM for one that is not as it was written.
 Checkpoint load_checkpoint(const std::string& path);
 
 }  // namespace gradus
