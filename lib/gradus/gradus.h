@@ -2,6 +2,7 @@
 #pragma once
 #include <gradus/autograd/backward.h>
 #include <gradus/autograd/gradcheck.h>
+#include <gradus/base/format.h>
 #include <gradus/base/log.h>
 #include <gradus/base/parallel.h>
 #include <gradus/base/random.h>
