@@ -1,13 +1,14 @@
-"""bench: builds a lesson's benchmark in release mode and keeps its JSON under results/."""
+"""bench: runs a lesson's benchmark and its programs in release mode, and keeps what they measured under results/."""
 import datetime
 import hashlib
 import json
 import os
 import platform
 import socket
+import subprocess
 
 from . import build, packages, shell
-from .lessons import chosen
+from .lessons import SKIPPED, chosen, programs_of
 from .shell import ROOT, Failure, say
 
 
@@ -33,23 +34,28 @@ def hide_host(path):
 
 
 def bench(options):
-    stems = {lesson[:2]: f"{lesson}_bench" for lesson in chosen(options.lessons)}
-    stems = {number: stem for number, stem in stems.items() if (ROOT / "benchmarks" / f"{stem}.cpp").exists()}
-    if not stems:
-        raise Failure("bench: these lessons have no benchmark", 2)
+    lessons = chosen(options.lessons)
+    stems = [f"{lesson}_bench" for lesson in lessons if (ROOT / "benchmarks" / f"{lesson}_bench.cpp").exists()]
     packages.ensure(packages.BENCH, "./gradus bench")
-    build.configure("release", ["BENCHMARKS"], "AUTO" if build.has_driver() else "OFF")
+    build.configure("release", ["BENCHMARKS", "LESSONS"], "AUTO" if build.has_driver() else "OFF")
     refuse_slow_builds(build.cache("release"))
-    build.build("release", [f"bench_{number}" for number in stems])
+    build.build("release", [f"bench_{stem[:2]}" for stem in stems] + [f"lesson_{lesson[:2]}" for lesson in lessons])
     folder = ROOT / "results" / machine() / f"{datetime.date.today()}-{shell.revision()}"
     folder.mkdir(parents=True, exist_ok=True)
-    failed = [stem for stem in stems.values() if not run_one(stem, folder, options.quick)]
+    failed = [stem for stem in stems if not run_benchmark(stem, folder, options.quick)]
+    failed += [program for lesson in lessons for program in programs_of(lesson)
+               if not run_lesson(program, folder, options.quick)]
     if failed:
         raise Failure(f"bench: {', '.join(failed)} failed")
     return 0
 
 
-def run_one(stem, folder, quick):
+def keep(partial, out):
+    os.replace(partial, out)
+    say(f"results: {out.relative_to(ROOT)}")
+
+
+def run_benchmark(stem, folder, quick):
     out = folder / f"{stem.removesuffix('_bench')}.json"
     partial = out.with_suffix(".partial")
     effort = (["--benchmark_min_time=0.02", "--benchmark_repetitions=1"] if quick else
@@ -60,6 +66,24 @@ def run_one(stem, folder, quick):
         partial.unlink(missing_ok=True)
         return False
     hide_host(partial)
-    os.replace(partial, out)
-    say(f"results: {out.relative_to(ROOT)}")
+    keep(partial, out)
+    return True
+
+
+def run_lesson(program, folder, quick):
+    """Keeps the line that a lesson's --json prints at the end: its numbers, and what the tutorials' claims came to."""
+    command = [build.BUILD / "release" / "lessons" / program, "--json", *(["--quick"] if quick else [])]
+    say("$ " + " ".join(map(str, command)))
+    process = subprocess.run(list(map(str, command)), cwd=ROOT, stdout=subprocess.PIPE, text=True, check=False)
+    if process.returncode == SKIPPED:
+        say(f"{program}: skipped")
+        return True
+    if process.returncode != 0:
+        return False
+    report = {"machine": machine(), "date": str(datetime.date.today()), "revision": shell.revision(),
+              **json.loads(process.stdout.splitlines()[-1])}
+    out = folder / f"{program}.lesson.json"
+    partial = out.with_suffix(".partial")
+    partial.write_text(json.dumps(report, indent=1) + "\n")
+    keep(partial, out)
     return True
