@@ -30,8 +30,7 @@ void parameters(Device device) {
   std::printf("parameters: %ld\n", total);
   lesson::result("parameters", static_cast<double>(total));
 
-  const Tensor x = randn({32, 784}).to(device);
-  std::printf("output: %s\n", to_string(model(x).sizes()).c_str());
+  std::printf("output: %s\n", to_string(model(randn({32, 784}).to(device)).sizes()).c_str());
 }
 // [/snippet parameters]
 
@@ -56,11 +55,8 @@ void registered() {
   std::printf("state_dict:");
   for (const auto& [name, tensor] : model.state_dict()) std::printf(" %s", name.c_str());
   std::printf("\n");
-  try {
-    model.hidden[0](model(ones({1, 4}, kFloat64)));
-  } catch (const Error& error) {  // the kind of error that a tensor left behind gives
-    std::printf("%s\n", error.what());
-  }
+  // The kind of error that a tensor left behind gives.
+  lesson::print_error([&] { model.hidden[0](model(ones({1, 4}, kFloat64))); });
 }
 // [/snippet registered]
 
@@ -69,9 +65,7 @@ void registered() {
 double train_ten_steps(bool optimizer_first, Device device) {
   manual_seed(0);
   lesson::SimpleNet model;
-  auto make = [&] {
-    return std::make_unique<optim::Adam>(model.parameters(), optim::AdamOptions{.lr = 1e-3});
-  };
+  auto make = [&] { return std::make_unique<optim::Adam>(model.parameters()); };
   std::unique_ptr<optim::Adam> optimizer = optimizer_first ? make() : nullptr;
   model.to(device);
   if (!optimizer) optimizer = make();
@@ -116,11 +110,8 @@ void modes(Device device) {
     InferenceMode inference;
     y = model(x);
   }
-  try {
-    y.requires_grad_();
-  } catch (const Error& error) {
-    std::printf("inference_mode: %s\n", error.what());
-  }
+  std::printf("inference_mode: ");
+  lesson::print_error([&] { y.requires_grad_(); });
 }
 // [/snippet modes]
 
@@ -139,17 +130,13 @@ void save_and_load(Device device) {
   std::printf("outputs equal after load: %s\n", equal(trained(x), fresh(x)) ? "yes" : "no");
   std::printf("file: %zu tensors, %ju bytes\n", file.tensors.size(), std::filesystem::file_size(path));
   std::filesystem::remove(path);
-  try {
-    nn::Sequential other(nn::Linear(784, 256));
-    other->load_state_dict(file.tensors);
-  } catch (const Error& error) {
-    std::printf("%s\n", error.what());
-  }
+  nn::Sequential other(nn::Linear(784, 256));
+  lesson::print_error([&] { other->load_state_dict(file.tensors); });
 }
 // [/snippet state_dict]
 
 int main(int argc, char** argv) {
-  lesson::Flags flags;
+  lesson::Flags flags{.unused = "--epochs, --batch-size, --data and --quick"};
   return lesson::run(argc, argv, "Lesson 03: a model on a device", flags, [&] {
     const Device device = select_device(flags.device);
     std::printf("device: %s\n", to_string(device).c_str());

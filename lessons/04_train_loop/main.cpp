@@ -15,6 +15,7 @@
 #include "../common/curve.h"
 #include "../common/models.h"
 #include "../common/progress.h"
+#include "../common/resume.h"
 
 using namespace gradus;
 
@@ -80,19 +81,24 @@ lesson::Score run_epoch(nn::Module& model, DataLoader& loader, optim::Optimizer*
 // [/snippet epoch]
 
 // [snippet checkpoint]
-// All that the next epoch depends on. The loader's order follows from seed and epoch.
-void save(const std::string& path, nn::Module& model, optim::Optimizer& optimizer, int64_t epoch) {
+// All that the next epoch depends on. The loader's order follows from seed and epoch, so a run that goes on
+// must have the settings of the one that was saved.
+void save(const std::string& path, nn::Module& model, optim::Optimizer& optimizer, int64_t epoch,
+          const lesson::Settings& settings) {
   Checkpoint c;
   c["model"].tensors = model.state_dict();
   c["optimizer"].tensors = optimizer.state_dict();
   const auto rng = default_generator().get_state();
   c["rng"].tensors.add("state", tensor(std::vector<uint8_t>(rng.begin(), rng.end())));
   c["progress"].values["epoch"] = epoch;
+  lesson::keep_settings(c["settings"], settings);
   save_checkpoint(path, c);
 }
 
-int64_t load(const std::string& path, nn::Module& model, optim::Optimizer& optimizer) {
+int64_t load(const std::string& path, nn::Module& model, optim::Optimizer& optimizer,
+             const lesson::Settings& settings) {
   const Checkpoint c = load_checkpoint(path);
+  lesson::check_settings(path, c.at("settings"), settings);
   const int64_t epoch = c.at("progress").get_int("epoch");
   const Tensor rng = c.at("rng").tensors.at("state");
   lesson::naming(path, [&] {
@@ -105,14 +111,18 @@ int64_t load(const std::string& path, nn::Module& model, optim::Optimizer& optim
 // [/snippet checkpoint]
 
 // [snippet train]
-void train(const Options& o) {
+void train(Options o) {
+  if (o.quick) o.epochs = 1;
   const Device device = select_device(o.device);
   std::printf("device: %s\n", to_string(device).c_str());
   Loaders loaders = load_data(o);
   lesson::CNN model;
   model.to(device);
   optim::Adam optimizer(model.parameters(), {.lr = 1e-3});
-  const int64_t done = o.resume.empty() ? 0 : load(o.resume, model, optimizer);
+  const lesson::Settings settings = {{"--seed", str(o.seed)},
+                                     {"--batch-size", str(o.batch_size)},
+                                     {"batches an epoch", str(loaders.train.size())}};
+  const int64_t done = o.resume.empty() ? 0 : load(o.resume, model, optimizer, settings);
   if (done > 0) std::printf("resumed after epoch %ld of %d\n", done, o.epochs);
   if (done >= o.epochs) std::printf("nothing is left to do: --epochs counts from the first run's start\n");
   lesson::Curve curve(o.curve, done);
@@ -120,36 +130,27 @@ void train(const Options& o) {
   for (int64_t epoch = done + 1; epoch <= o.epochs; ++epoch) {
     const std::string title = str("epoch ", epoch, "/", o.epochs);
     loaders.train.set_epoch(epoch);
-    const auto [loss, accuracy] = run_epoch(model, loaders.train, &optimizer, device, title);
-    GRADUS_CHECK(std::isfinite(loss), "E-NONFINITE", title, ": the training loss is ", loss,
+    const auto training = run_epoch(model, loaders.train, &optimizer, device, title);
+    GRADUS_CHECK(std::isfinite(training.loss), "E-NONFINITE", title, ": the training loss is ", training.loss,
                  hint("the checkpoint of an earlier epoch is as it was"));
-    const auto [val_loss, val_accuracy] =
-        run_epoch(model, loaders.test, nullptr, device, title + " validation");
-    fmt::print("Epoch {:02} | Train Loss: {:.4f}, Acc: {:.4f} | Val Loss: {:.4f}, Acc: {:.4f}\n", epoch, loss,
-               accuracy, val_loss, val_accuracy);
-    fmt::print("         | {}\n", usage.read());
+    const auto validation = run_epoch(model, loaders.test, nullptr, device, title + " validation");
+    fmt::print("Epoch {:02} | Train {} | Val {}\n         | {}\n", epoch, to_string(training),
+               to_string(validation), usage.read());
     std::fflush(stdout);
-    curve.add(epoch, {loss, accuracy}, {val_loss, val_accuracy});
-    if (!o.checkpoint.empty()) save(o.checkpoint, model, optimizer, epoch);
+    curve.add(epoch, training, validation);
+    if (!o.checkpoint.empty()) save(o.checkpoint, model, optimizer, epoch, settings);
   }
 }
 // [/snippet train]
 
 int main(int argc, char** argv) {
-  Options options;
+  Options o;
   auto more = [&](CLI::App& app) {
-    app.add_option("--checkpoint", options.checkpoint, "file to write after each epoch")
-        ->check(lesson::directory_exists);
-    app.add_option("--resume", options.resume, "checkpoint to go on from")->check(CLI::ExistingFile);
-    app.add_option("--curve", options.curve, "CSV file for the learning curve")
-        ->check(lesson::directory_exists);
-    app.add_option("--workers", options.workers, "loader threads")
-        ->check(CLI::Range(0, 64))
-        ->capture_default_str();
+    app.add_option("--checkpoint", o.checkpoint, "written after each epoch")->check(lesson::directory_exists);
+    app.add_option("--resume", o.resume, "checkpoint to go on from")->check(CLI::ExistingFile);
+    app.add_option("--curve", o.curve, "CSV file for the learning curve")->check(lesson::directory_exists);
+    app.add_option("--workers", o.workers, "loader threads")->check(CLI::Range(0, 64))->capture_default_str();
   };
-  auto body = [&] {
-    if (options.quick) options.epochs = 1;
-    train(options);
-  };
-  return lesson::run(argc, argv, "Lesson 04: the full training loop", options, body, more);
+  return lesson::run(
+      argc, argv, "Lesson 04: the full training loop", o, [&] { train(o); }, more);
 }

@@ -12,15 +12,15 @@
 using namespace gradus;
 
 // [snippet minimal]
-void minimal_loop(Device device) {
+void minimal_loop(const lesson::Flags& flags, Device device) {
   lesson::section(1, "The minimal loop");
   nn::Sequential model = lesson::small_net();
   model->to(device);
   optim::Adam optimizer(model->parameters(), {.lr = 1e-3});
   nn::MSELoss loss_fn;
   const Tensor x = randn({128, 16}), y = randn({128, 1});
-  DataLoader loader(TensorDataset(x, y), {.batch_size = 32, .shuffle = true});
-  for (int epoch = 0; epoch < 3; ++epoch) {
+  DataLoader loader(TensorDataset(x, y), {.batch_size = flags.batch_size, .shuffle = true});
+  for (int epoch = 0; epoch < flags.epochs; ++epoch) {
     Tensor loss;
     for (auto& [batch_x, batch_y] : loader) {
       const Tensor pred = model(batch_x.to(device));
@@ -86,10 +86,10 @@ void validation_memory(bool record, Device device) {
 // [/snippet no_grad]
 
 int main(int argc, char** argv) {
-  lesson::Flags flags;
+  lesson::Flags flags{.epochs = 3, .batch_size = 32, .unused = "--data and --quick"};
   return lesson::run(argc, argv, "Lesson 04: the smallest loop", flags, [&] {
     const Device device = select_device(flags.device);
-    minimal_loop(device);
+    minimal_loop(flags, device);
     lesson::section(2, ".item() twice a batch, and twice an epoch");
     count_item(true, device);
     count_item(false, device);

@@ -1,5 +1,6 @@
 #include "curve.h"
 
+#include <fmt/format.h>
 #include <gradus/base/error.h>
 #include <gradus/base/file.h>
 
@@ -26,6 +27,10 @@ std::string lines_up_to(int64_t last, const std::string& path) {
 }
 
 }  // namespace
+
+std::string to_string(Score score) {
+  return fmt::format("Loss: {:.4f}, Acc: {:.4f}", score.loss, score.accuracy);
+}
 
 Curve::Curve(std::string path, int64_t epochs_done)
     : path_(std::move(path)), text_("epoch,train_loss,train_accuracy,val_loss,val_accuracy\n") {

@@ -10,6 +10,8 @@ namespace lesson {
 struct Score {
   double loss, accuracy;
 };
+/// "Loss: 0.5930, Acc: 0.7845"
+std::string to_string(Score score);
 
 class Curve {
  public:

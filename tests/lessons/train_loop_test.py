@@ -21,6 +21,7 @@ import sys
 import tempfile
 import time
 import unittest
+import zlib
 
 PROGRAMS = pathlib.Path(sys.argv.pop(1)) if len(sys.argv) > 1 else pathlib.Path("build/release/lessons")
 PROGRAM = PROGRAMS / "04_train_loop"
@@ -28,14 +29,14 @@ INSTALLED = pathlib.Path("/usr/share/datasets/fashion-mnist")
 IMAGES = "train-images-idx3-ubyte"
 
 
-def write_set(folder, split, count, rng):
+def write_set(folder, split, count, rng, side=28):
     """Noise with a bright bar in the row that the label says."""
     labels = bytes(i % 10 for i in range(count))
-    images = bytearray(rng.randbytes(count * 784))
+    images = bytearray(rng.randbytes(count * side * side))
     for i, label in enumerate(labels):
-        start = i * 784 + 28 * (2 + 2 * label)
-        images[start:start + 28] = b"\xff" * 28
-    (folder / f"{split}-images-idx3-ubyte").write_bytes(struct.pack(">4i", 2051, count, 28, 28) + images)
+        start = i * side * side + side * (2 + 2 * label)
+        images[start:start + side] = b"\xff" * side
+    (folder / f"{split}-images-idx3-ubyte").write_bytes(struct.pack(">4i", 2051, count, side, side) + images)
     (folder / f"{split}-labels-idx1-ubyte").write_bytes(struct.pack(">2i", 2049, count) + labels)
 
 
@@ -43,6 +44,26 @@ def limit_files():
     """For a child: no file beyond 1 MB, as on a disk that is nearly full."""
     signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 20, 1 << 20))
+
+
+def header_of(raw):
+    """A checkpoint's JSON header, and where its data begin."""
+    size = struct.unpack("<Q", raw[:8])[0]
+    return json.loads(raw[8:8 + size]), 8 + size
+
+
+def sealed(raw):
+    """The checkpoint with the checksum that its contents have now (lib/gradus/io/checkpoint.cpp)."""
+    header, start = header_of(raw)
+    metadata = header.pop("__metadata__")
+    texts = [text for key in sorted(metadata) if key != "gradus.crc32" for text in (key, metadata[key])]
+    crc = zlib.crc32("".join(text + "\0" for text in texts).encode())
+    for name, entry in header.items():
+        dtype = {"F32": "float32", "F64": "float64", "U8": "uint8"}[entry["dtype"]]
+        crc = zlib.crc32("".join(text + "\0" for text in (name, dtype, str(entry["shape"]))).encode(), crc)
+        begin, end = entry["data_offsets"]
+        crc = zlib.crc32(raw[start + begin:start + end], crc)
+    return raw.replace(f'"gradus.crc32":"{metadata["gradus.crc32"]}"'.encode(), f'"gradus.crc32":"{crc:08x}"'.encode())
 
 
 def epoch_lines(output):
@@ -126,17 +147,31 @@ class TrainLoop(unittest.TestCase):
         self.assertEqual(epoch_lines(self.run_well("--epochs", "1")), epoch_lines(self.first.stdout))
         self.assertNotEqual(epoch_lines(self.run_well("--epochs", "1", "--seed", "1")), epoch_lines(self.first.stdout))
 
+    def test_another_run_does_not_go_on(self):
+        for flag, was, now in (("--seed", 0, 1), ("--batch-size", 256, 128)):
+            self.run_badly("--resume", self.checkpoint, flag, str(now),
+                           message=rf"E-RESUME.*{self.checkpoint}: its run had {flag} {was}, this one has {now}\n")
+        self.run_badly("--resume", self.checkpoint, data="made",
+                       message=r"E-RESUME.*its run had batches an epoch 2, this one has \d\d")
+        self.assert_untouched()
+
     # Interrupted
 
     def test_ctrl_c_ends_between_two_steps(self):
+        self.interrupted(signal.SIGINT, "Ctrl-C", 130)
+
+    def test_sigterm_ends_between_two_steps(self):
+        self.interrupted(signal.SIGTERM, "SIGTERM", 143)
+
+    def interrupted(self, number, name, status):
         process = subprocess.Popen(self.command("--epochs", "1000", "--checkpoint", self.checkpoint), text=True,
                                    stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         while not process.stdout.readline().startswith("Epoch"):
             self.assertIsNone(process.poll(), "ended before the first epoch was printed")
-        process.send_signal(signal.SIGINT)
+        process.send_signal(number)
         message = process.communicate(timeout=60)[1]
-        self.assertEqual(process.returncode, 130, message)
-        found = re.search(r"error \[E-INTERRUPTED\]: interrupted \(Ctrl-C\) in epoch (\d+)/1000", message)
+        self.assertEqual(process.returncode, status, message)
+        found = re.search(rf"error \[E-INTERRUPTED\]: interrupted \({name}\) in epoch (\d+)/1000", message)
         self.assertTrue(found, message)
         self.assertIn("--resume FILE", message)
         self.resumable(int(found[1]) - 1)
@@ -153,8 +188,7 @@ class TrainLoop(unittest.TestCase):
         self.resumable(self.saved_epoch())
 
     def saved_epoch(self):
-        raw = self.checkpoint.read_bytes()
-        header = json.loads(raw[8:8 + struct.unpack("<Q", raw[:8])[0]])
+        header, _ = header_of(self.checkpoint.read_bytes())
         return int(re.search(r"\d+", header["__metadata__"]["progress/epoch"])[0])
 
     # Full disks
@@ -194,6 +228,18 @@ class TrainLoop(unittest.TestCase):
         self.bad_data(IMAGES, lambda raw: b"<!DOCTYPE html><html>not found</html>", r"E-FORMAT.*web page")
         self.bad_data("train-labels-idx1-ubyte", lambda raw: raw[:-1] + b"\x0a", r"E-DATA.*label 10 at index 511")
 
+    def test_data_that_the_network_cannot_take(self):
+        for split, count, side, message in (("train", 0, 28, "its training set has 0 images"),
+                                            ("t10k", 0, 28, "its test set has 0 images"),
+                                            ("train", 8, 27, "its training images are 27 x 27.*28 x 28")):
+            data = self.folder / "data"
+            shutil.copytree(self.data, data)
+            write_set(data, split, count, random.Random(3), side)
+            result = self.run_badly("--checkpoint", self.checkpoint, data=data, message=rf"E-DATA.*{data}: {message}")
+            self.assertIn("--data names a directory", result.stderr)
+            shutil.rmtree(data)
+            self.assert_untouched()
+
     @unittest.skipIf(INSTALLED.exists(), "the data set is installed")
     def test_no_data_set(self):
         environment = {name: value for name, value in os.environ.items() if name != "GRADUS_DATA"}
@@ -203,8 +249,11 @@ class TrainLoop(unittest.TestCase):
 
     def test_bad_checkpoints(self):
         raw = self.checkpoint.read_bytes()
-        for content, message in ((raw.replace(b"model/features.0.weight", b"model/features.9.weight"),
+        for content, message in ((sealed(raw.replace(b"model/features.0.weight", b"model/features.9.weight")),
                                   "E-STATE-DICT.*{path}(.|\n)*features.9.weight"),
+                                 (raw[:-1] + bytes([raw[-1] ^ 1]), "E-CHECKSUM.*{path}: is damaged"),
+                                 (raw.replace(b'"gradus.checkpoint":"2"', b'"gradus.checkpoint":"1"'),
+                                  "E-CHECKPOINT.*{path}: is a checkpoint of version 1(.|\n)*had no checksum"),
                                  (raw[:len(raw) // 2], "E-TRUNCATED.*{path}"),
                                  (b"not a checkpoint", "E-FORMAT.*{path}|E-TRUNCATED.*{path}")):
             self.checkpoint.write_bytes(content)
@@ -213,15 +262,27 @@ class TrainLoop(unittest.TestCase):
 
     def test_a_loss_that_is_not_finite_stops_training(self):
         raw = bytearray(self.checkpoint.read_bytes())
-        size = struct.unpack("<Q", raw[:8])[0]
-        begin, end = json.loads(raw[8:8 + size])["model/classifier.4.bias"]["data_offsets"]
-        raw[8 + size + begin:8 + size + end] = struct.pack("<f", math.nan) * ((end - begin) // 4)
+        header, start = header_of(raw)
+        begin, end = header["model/classifier.4.bias"]["data_offsets"]
+        raw[start + begin:start + end] = struct.pack("<f", math.nan) * ((end - begin) // 4)
+        raw = sealed(raw)
         self.checkpoint.write_bytes(raw)
         self.run_badly("--resume", self.checkpoint, "--checkpoint", self.checkpoint,
                        message="E-NONFINITE.*epoch 2/10: the training loss is nan")
         self.assertEqual(self.checkpoint.read_bytes(), raw)
 
     # Flags
+
+    def test_a_negative_seed_is_refused(self):
+        self.run_badly("--seed", "-1", message="--seed", status=2)
+
+    def test_the_smallest_loop_heeds_epochs_and_says_what_it_does_not_heed(self):
+        program = PROGRAMS / "04_train_loop_minimal"
+        lines = subprocess.run([program, "--device", "cpu", "--epochs", "2"], text=True, check=True, timeout=60,
+                               stdout=subprocess.PIPE).stdout.splitlines()
+        self.assertEqual([line[:8] for line in lines if line.startswith("epoch ")], ["epoch 0,", "epoch 1,"])
+        text = subprocess.run([program, "--help"], text=True, check=True, timeout=60, stdout=subprocess.PIPE).stdout
+        self.assertIn("in this one --data and --quick\nchange nothing.", text)
 
     def test_workers_do_not_change_the_numbers(self):
         self.assertEqual(epoch_lines(self.run_well("--epochs", "1", "--workers", "0")),
