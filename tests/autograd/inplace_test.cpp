@@ -84,6 +84,20 @@ TEST_F(Inplace, a_saved_output_and_a_change_through_detach_are_noticed) {
       "  hint: use the out-of-place operation, or clone() the tensor before changing it");
 }
 
+// PyTorch computes the gradient with the new data and says nothing.
+TEST_F(Inplace, data_that_was_set_between_forward_and_backward_is_noticed) {
+  Tensor w = tensor({2., 3.}).requires_grad_();
+  const Tensor y = (w * w).sum();
+  w.set_data(tensor({5., 7.}));
+  EXPECT_EQ(refusal([&] { y.backward(); }),
+            "MulBackward: one of the variables needed for gradient computation was given other data by "
+            "set_data(): the input of shape [2]\n"
+            "  hint: call set_data(), or module.to(), before forward() or after backward()");
+  (w * w).sum().backward();
+  EXPECT_EQ(w.grad().to_vector<double>(), (Doubles{10, 14}));
+  w.set_data(tensor({1., 1.}));  // what nothing needs any more
+}
+
 TEST_F(Inplace, results_change_in_place_with_the_right_gradient) {
   Tensor x = tensor({2.}).requires_grad_(), w = tensor({5.}).requires_grad_();
   Tensor y = x * 1;
@@ -109,6 +123,43 @@ TEST_F(Inplace, a_constant_becomes_part_of_the_graph) {
   EXPECT_TRUE(y.requires_grad());
   y.backward();
   EXPECT_EQ(w.grad().to_vector<double>(), Doubles{3});
+}
+
+TEST_F(Inplace, a_constant_copied_into_a_result_leaves_its_history) {
+  Tensor x = tensor({2., 3.}).requires_grad_();
+  Tensor y = x * 5;
+  y.copy_(tensor({7., 8.}));
+  EXPECT_TRUE(y.requires_grad());
+  EXPECT_STREQ(y.grad_fn()->name(), "CopyBackward");
+  (y * y).sum().backward();
+  EXPECT_EQ(x.grad().to_vector<double>(), (Doubles{0, 0}));
+}
+
+TEST_F(Inplace, a_copy_shares_the_gradient_with_its_source_alone) {
+  Tensor x = tensor({2., 3.}).requires_grad_(), s = tensor({4.}).requires_grad_();
+  Tensor y = x * 5;
+  y.copy_(s);  // broadcasts
+  (y * y).sum().backward();
+  EXPECT_EQ(x.grad().to_vector<double>(), (Doubles{0, 0}));
+  EXPECT_EQ(s.grad().to_vector<double>(), Doubles{16});
+  Tensor z = tensor({1., 2.});
+  z.copy_(x.to(kFloat64));
+  EXPECT_EQ(z.dtype(), kFloat32);
+  z.sum().backward();
+  EXPECT_EQ(x.grad().to_vector<double>(), (Doubles{1, 1}));
+  Tensor n = tensor({1, 2});  // integers have no gradient
+  n.copy_(x);
+  EXPECT_FALSE(n.requires_grad());
+  EXPECT_EQ(n.to_vector<double>(), (Doubles{2, 3}));
+}
+
+TEST_F(Inplace, a_copy_of_a_part_of_the_target_itself) {
+  Tensor x = tensor({{1., 2.}, {3., 4.}}).requires_grad_();
+  Tensor y = x * 5;
+  y.copy_(y[1]);
+  EXPECT_EQ(y.to_vector<double>(), (Doubles{15, 20, 15, 20}));
+  y.sum().backward();
+  EXPECT_EQ(x.grad().to_vector<double>(), (Doubles{0, 0, 10, 10}));
 }
 
 TEST_F(Inplace, views_in_a_graph_are_refused) {

@@ -3,6 +3,7 @@
 #include <gradus/runtime/device_cache.h>
 #include <gtest/gtest.h>
 #include <runtime/fake_backend.h>
+#include <support/expect_error.h>
 
 #include <string>
 #include <vector>
@@ -13,7 +14,7 @@ namespace {
 constexpr size_t kKiB = 1 << 10, kMiB = 1 << 20, kGiB = size_t{1} << 30;
 const Device kDevice{DeviceType::sim};
 
-class DeviceCacheTest : public testing::Test {
+class DeviceCacheTest : public ::testing::Test {
  protected:
   explicit DeviceCacheTest(size_t capacity = 100 * kMiB) : backend(capacity), cache(backend, kDevice) {}
 
@@ -326,6 +327,72 @@ TEST_F(DeviceCacheTest, pinned_memory_waits_for_every_recorded_stream) {
   EXPECT_NE(pinned.allocate(512, 0).data, a.data);
   backend.pass_events(0);
   EXPECT_EQ(pinned.allocate(512, 0).data, a.data);
+}
+
+TEST_F(DeviceCacheTest, pinned_memory_serves_all_devices_of_its_type) {
+  DeviceCache pinned(backend, kDevice, MemoryKind::pinned);
+  const Allocation a = pinned.allocate(512, 0);
+  pinned.record_stream(a.block, {kDevice, 3});
+  pinned.record_stream(a.block, {Device("sim:1"), 3});  // not the same stream
+  EXPECT_GRADUS_ERROR(pinned.record_stream(a.block, Stream{}), "E-DEVICE-MISMATCH",
+                      "record_stream: the memory is pinned for sim:0, the stream on cpu");
+  pinned.free(a.block);
+  EXPECT_EQ(backend.recorded_on, (std::vector<Stream>{{kDevice, 3}, {Device("sim:1"), 3}}));
+  EXPECT_EQ(backend.event_devices, (std::vector<int>{0, 1}));
+  // Events are used again, each on its own device.
+  const Allocation b = pinned.allocate(512, 0);
+  pinned.record_stream(b.block, {Device("sim:1"), 4});
+  pinned.free(b.block);
+  EXPECT_EQ(backend.event_devices, (std::vector<int>{0, 1}));
+  EXPECT_EQ(backend.recorded_on.back(), (Stream{Device("sim:1"), 4}));
+}
+
+TEST_F(DeviceCacheTest, a_graph_keeps_the_free_memory_of_its_stream) {
+  cache.begin_capture(7);
+  put(get(512, 7)), put(get(512, 0));
+  cache.end_capture();
+  EXPECT_EQ(reserved(), static_cast<int64_t>(4 * kMiB));
+  cache.empty_cache();
+  EXPECT_EQ(reserved(), static_cast<int64_t>(2 * kMiB)) << "stream 7's";
+  EXPECT_EQ(message_of(cache, 100 * kMiB).substr(0, 28), "allocate: sim:0 out of memor");
+  EXPECT_EQ(reserved(), static_cast<int64_t>(2 * kMiB)) << "not given back for others either";
+  cache.release_capture(7);
+  cache.empty_cache();
+  EXPECT_EQ(reserved(), 0);
+}
+
+TEST_F(DeviceCacheTest, two_graphs_of_one_stream_keep_its_memory_until_both_are_gone) {
+  for (int graph = 0; graph < 2; ++graph) {
+    cache.begin_capture(7);
+    put(get(512, 7));
+    cache.end_capture();
+  }
+  cache.release_capture(7);
+  cache.empty_cache();
+  EXPECT_EQ(reserved(), static_cast<int64_t>(2 * kMiB));
+  cache.release_capture(7);
+  cache.empty_cache();
+  EXPECT_EQ(reserved(), 0);
+}
+
+TEST_F(DeviceCacheTest, no_event_is_recorded_or_asked_during_a_capture) {
+  backend.events_pass = false;
+  const Allocation before = get(512), during = get(512);
+  cache.record_stream(before.block, {kDevice, 1});
+  cache.record_stream(during.block, {kDevice, 1});
+  put(before);
+  cache.begin_capture(7);
+  const int asked = backend.queries;
+  put(during);
+  get(512);
+  cache.empty_cache();
+  EXPECT_EQ(backend.recorded_on.size(), 1u);
+  EXPECT_EQ(backend.queries, asked);
+  EXPECT_EQ(backend.synchronized_events, 0);
+  cache.end_capture();
+  EXPECT_EQ(backend.recorded_on.size(), 2u) << "what was freed during it gets its event now";
+  EXPECT_GT(backend.queries, asked);
+  cache.release_capture(7);
 }
 
 }  // namespace

@@ -18,7 +18,8 @@ class FakeBackend : public Backend {
   size_t other_programs = 0;  // bytes that somebody else holds
   bool events_pass = true;    // do events pass as soon as they are recorded?
   bool record_fails = false;  // does record() throw, as on a device that was lost?
-  int allocate_calls = 0, free_calls = 0, synchronized_events = 0;
+  int allocate_calls = 0, free_calls = 0, synchronized_events = 0, queries = 0;
+  std::vector<int> event_devices;  // of create_event(), in order
   std::set<void*> live_events;
   size_t held() const { return held_; }
   std::vector<Stream> recorded_on;  // by record(), in order
@@ -28,6 +29,8 @@ class FakeBackend : public Backend {
   std::string unavailable_reason() const override { return ""; }
   DeviceProperties properties(int) const override { return {.name = "fake", .total_memory = capacity_}; }
   MemoryInfo memory_info(int) const override { return {capacity_ - held_ - other_programs, capacity_}; }
+
+  int utilization(int) override { return -1; }
 
   void* allocate(int, size_t bytes) override {
     ++allocate_calls;
@@ -53,7 +56,8 @@ class FakeBackend : public Backend {
   void synchronize(const Stream&) override {}
   void synchronize_device(int) override {}
 
-  void* create_event(int) override {
+  void* create_event(int index) override {
+    event_devices.push_back(index);
     void* event = new Stream;
     live_events.insert(event);
     return event;
@@ -69,6 +73,7 @@ class FakeBackend : public Backend {
   }
   void wait(void*, const Stream&) override {}
   bool query_event(void* event) override {
+    ++queries;
     return events_pass || passed_.count(static_cast<Stream*>(event)->id) > 0;
   }
   void synchronize_event(void*) override { ++synchronized_events; }

@@ -20,11 +20,11 @@ class SpareStreams {
   Stream take(Device device) {
     {
       std::lock_guard lock(mutex_);
-      const auto found = std::find_if(streams_.begin(), streams_.end(),
-                                      [&](const Stream& stream) { return stream.device == device; });
-      if (found != streams_.end()) {
-        const Stream stream = *found;
-        streams_.erase(found);
+      // The last one first: its memory is the likeliest to fit.
+      for (auto it = streams_.end(); it != streams_.begin();) {
+        if ((--it)->device != device) continue;
+        const Stream stream = *it;
+        streams_.erase(it);
         return stream;
       }
     }
