@@ -63,8 +63,8 @@ TEST(RaceDetector, the_report_names_both_places) {
       error_of([&] {
         d.use(3, "add", {{&b, Access::read}, {&b, Access::read}, {&part, Access::read}});
       }),
-      "E-RACE: add: race with relu: relu on sim:0 default stream writes operand 1 (float32 [4, 4]), then add "
-      "on sim:0 stream 2 reads operand 2 (float32 [2, 4]), and nothing makes the second wait for the first; "
+      "E-RACE: add: race with relu: relu on sim:0 default stream writes operand 2 (float32 [4, 4]), then add "
+      "on sim:0 stream 2 reads operand 3 (float32 [2, 4]), and nothing makes the second wait for the first; "
       "both use bytes 0x1010 to 0x102f\n"
       "  hint: make it wait: second.wait_stream(first), or an Event that is recorded after the first use and "
       "waited for before the second; if the memory was freed and given out again, call record_stream() on it "
@@ -74,7 +74,7 @@ TEST(RaceDetector, the_report_names_both_places) {
 TEST(RaceDetector, an_unnamed_stream_goes_by_its_number) {
   Detector d;
   d.write(0, kX);
-  EXPECT_GRADUS_ERROR(d.write(7, kX), "E-RACE", "write on stream 7 writes operand 0 (uint8 [64])");
+  EXPECT_GRADUS_ERROR(d.write(7, kX), "E-RACE", "write on stream 7 writes operand 1 (uint8 [64])");
 }
 
 TEST(RaceDetector, a_task_that_raced_was_not_queued) {
@@ -144,7 +144,7 @@ TEST(RaceDetector, a_write_must_wait_for_every_reader) {
   Detector d;
   d.read(1, kX), d.read(2, kX), d.read(3, kX);
   d.wait(0, 1), d.wait(0, 3);
-  EXPECT_GRADUS_ERROR(d.write(0, kX), "E-RACE", "read on stream 2 reads operand 0");
+  EXPECT_GRADUS_ERROR(d.write(0, kX), "E-RACE", "read on stream 2 reads operand 1");
   d.wait(0, 2);
   d.write(0, kX);
 }
@@ -167,8 +167,8 @@ TEST(RaceDetector, only_shared_bytes_count) {
   d.read(3, at(0x1008, {0, 4}));
   EXPECT_GRADUS_ERROR(
       d.read(3, at(0x100f, {2})), "E-RACE",
-      "write on stream 0 writes operand 0 (uint8 [16]), then read on stream 3 reads "
-      "operand 0 (uint8 [2]), and nothing makes the second wait for the first; both use bytes "
+      "write on stream 0 writes operand 1 (uint8 [16]), then read on stream 3 reads "
+      "operand 1 (uint8 [2]), and nothing makes the second wait for the first; both use bytes "
       "0x100f to 0x100f");
 }
 

@@ -8,7 +8,7 @@
 namespace gradus {
 namespace {
 
-struct MathMode : testing::Test {
+struct MathMode : ::testing::Test {
   ~MathMode() override { set_float32_matmul_precision("highest"); }
 };
 

@@ -32,7 +32,7 @@ void SimBackend::begin_capture(const Stream& stream) {
                " cannot be captured", hint("capture on a stream of its own: Stream::create(device)"));
   GRADUS_CHECK(!queue.capture, "E-CAPTURE", "capture: stream ", stream.id, " of ", stream.device,
                " is capturing already", hint("end that capture first"));
-  queue.capture = new Capture{&queue, {stream.device.index(), {}}, {{&queue, {}}}, ""};
+  queue.capture.reset(new Capture{&queue, {stream.device.index(), {}}, {{&queue, {}}}, ""});
 }
 
 void* SimBackend::end_capture(const Stream& stream) {
@@ -40,7 +40,7 @@ void* SimBackend::end_capture(const Stream& stream) {
   Queue& origin = queue_of(stream);
   GRADUS_CHECK(origin.capture && origin.capture->origin == &origin, "E-CAPTURE", "capture: stream ",
                stream.id, " of ", stream.device, " began no capture", hint("call capture_begin() first"));
-  const std::unique_ptr<Capture> capture(origin.capture);
+  const std::shared_ptr<Capture> capture = origin.capture;
   for (const auto& [queue, clock] : capture->known) const_cast<Queue*>(queue)->capture = nullptr;
   GRADUS_CHECK(capture->broken.empty(), "E-CAPTURE", "capture: there is no graph, because ", capture->broken);
   const Queue* unjoined = capture->unjoined();
@@ -67,10 +67,12 @@ void SimBackend::replay(void* graph, const Stream& stream) {
     auto lock = scheduler_.lock();
     blocking = options_.launch_blocking;
     count_launch(device);
+    check_usable(device);
     Queue& queue = queue_of(stream);
     for (const Item& item : g.items) point = enqueue(queue, item);
   }
-  if (blocking) scheduler_.wait(point);
+  if (!blocking) return;
+  scheduler_.wait(point);
   check_usable(device);
 }
 

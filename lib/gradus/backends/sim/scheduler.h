@@ -49,8 +49,8 @@ struct Queue {
   std::deque<Task> tasks;  // the first is running or waits
   uint64_t submitted = 0;
   std::atomic<uint64_t> completed{0};
-  std::vector<Queue*> followers;  // whose first task waits for a point in this queue
-  Capture* capture = nullptr;     // what is queued goes there instead
+  std::vector<Queue*> followers;     // whose first task waits for a point in this queue
+  std::shared_ptr<Capture> capture;  // what is queued goes there instead
 
   Point end() { return {this, submitted}; }
 };

@@ -22,9 +22,10 @@ struct SimEvent {
     std::chrono::steady_clock::time_point time;
   };
   Point point;
-  std::shared_ptr<Mark> mark;  // of the last record(); null before
-  Clock clock;                 // for the race detector
-  Capture* capture = nullptr;  // recorded while capturing: stands for a place in the graph
+  std::shared_ptr<Mark> mark;      // of the last record(); null before
+  Clock clock;                     // for the race detector
+  bool in_graph = false;           // recorded while capturing: no point in time but a place in a graph
+  std::weak_ptr<Capture> capture;  // that capture, while it lasts
   CaptureClock captured;
 };
 
@@ -106,7 +107,9 @@ class SimBackend final : public runtime::Backend {
   // streams.cpp
   void wait_until_idle(int device);
   void host_waits_for(const Point& point, const Clock& clock, int device);
-  void refuse_during_capture(const Queue& queue, const char* call);
+  void refuse_during_capture(Capture* capture, const char* call);
+  void refuse_captured(const SimEvent& event, const char* call);
+  void join_capture(Queue& queue, const SimEvent& event);
 
   std::atomic<int> device_count_{0};
   std::atomic<size_t> capacity_{0};  // of each device, in bytes

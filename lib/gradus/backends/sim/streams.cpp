@@ -33,9 +33,9 @@ void SimBackend::host_waits_for(const Point& point, const Clock& clock, int devi
   check_usable(device);
 }
 
-void SimBackend::refuse_during_capture(const Queue& queue, const char* call) {
-  if (!queue.capture) return;
-  queue.capture->broken = str(call, " was made during it");
+void SimBackend::refuse_during_capture(Capture* capture, const char* call) {
+  if (!capture) return;
+  capture->broken = str(call, " was made during it");
   GRADUS_FAIL("E-CAPTURE", "capture: operation not permitted when stream is capturing: ", call,
               hint("do it before capture_begin() or after capture_end()"));
 }
@@ -44,7 +44,7 @@ bool SimBackend::query(const Stream& stream) {
   check_usable(stream.device.index());
   auto lock = scheduler_.lock();
   Queue& queue = queue_of(stream);
-  refuse_during_capture(queue, "a query of the stream");
+  refuse_during_capture(queue.capture.get(), "a query of the stream");
   const bool done = queue.end().passed();
   if (done) races_.join_host(races_.clock(queue.number));
   return done;
@@ -56,7 +56,7 @@ void SimBackend::synchronize(const Stream& stream) {
   {
     auto lock = scheduler_.lock();
     Queue& queue = queue_of(stream);
-    refuse_during_capture(queue, "a synchronisation of the host");
+    refuse_during_capture(queue.capture.get(), "a synchronisation of the host");
     point = queue.end();
     clock = races_.clock(queue.number);
   }
@@ -68,7 +68,7 @@ void SimBackend::synchronize_device(int index) {
   {
     auto lock = scheduler_.lock();
     for (const auto& queue : devices_[index].queues) {
-      refuse_during_capture(*queue, "a synchronisation of the device");
+      refuse_during_capture(queue->capture.get(), "a synchronisation of the device");
       points.push_back({queue->end(), races_.clock(queue->number)});
     }
   }
@@ -84,7 +84,7 @@ void SimBackend::record(void* event, const Stream& stream) {
   auto mark = std::make_shared<SimEvent::Mark>();
   auto lock = scheduler_.lock();
   Queue& queue = queue_of(stream);
-  e = {{}, mark, races_.clock(queue.number), queue.capture, {}};
+  e = {{}, mark, {}, queue.capture != nullptr, queue.capture, {}};
   if (queue.capture) {
     e.captured = queue.capture->known[&queue];
     return;
@@ -100,19 +100,39 @@ void SimBackend::wait(void* event, const Stream& stream) {
   auto lock = scheduler_.lock();
   Queue& queue = queue_of(stream);
   if (!e.mark) return;  // never recorded
-  if (e.capture) {
-    e.capture->join(queue, e.captured);
-    queue.capture = e.capture;
-    return;
-  }
+  if (e.in_graph) return join_capture(queue, e);
+  refuse_during_capture(queue.capture.get(), "a wait for an event recorded outside");
   races_.join(queue.number, e.clock);
-  if (queue.capture || e.point.passed()) return;
+  if (e.point.passed()) return;
   scheduler_.submit(queue, {Scheduler::kNoEngine, {}, {e.point}});
+}
+
+// A stream that waits for an event of a capture takes part in it from there on.
+void SimBackend::join_capture(Queue& queue, const SimEvent& event) {
+  const std::shared_ptr<Capture> capture = event.capture.lock();
+  if (!capture) refuse_captured(event, "a wait");
+  if (queue.id == 0) refuse_during_capture(capture.get(), "a wait on the default stream");
+  if (queue.capture && queue.capture != capture) {
+    capture->broken = "another capture waited for it";
+    refuse_during_capture(queue.capture.get(), "a wait for an event of another capture");
+  }
+  capture->join(queue, event.captured);
+  queue.capture = capture;
+}
+
+// An event of a capture is nothing that the host could wait for, neither during the capture nor afterwards.
+void SimBackend::refuse_captured(const SimEvent& event, const char* call) {
+  if (!event.in_graph) return;
+  refuse_during_capture(event.capture.lock().get(), call);
+  GRADUS_FAIL("E-CAPTURE",
+              "event: it was recorded in a capture, so it is a place in a graph and no point in time",
+              hint("record it again, outside of a capture"));
 }
 
 bool SimBackend::query_event(void* event) {
   const auto& e = *static_cast<SimEvent*>(event);
   auto lock = scheduler_.lock();
+  refuse_captured(e, "a query of an event");
   if (e.point.queue) check_usable(e.point.queue->device);
   const bool done = e.point.passed();
   if (done) races_.join_host(e.clock);
@@ -124,6 +144,7 @@ void SimBackend::synchronize_event(void* event) {
   {
     auto lock = scheduler_.lock();
     e = *static_cast<SimEvent*>(event);
+    refuse_captured(e, "a synchronisation of the host");
   }
   if (e.point.queue) host_waits_for(e.point, e.clock, e.point.queue->device);
 }
@@ -133,7 +154,9 @@ double SimBackend::elapsed_ms(void* start, void* end) {
   auto lock = scheduler_.lock();
   for (const SimEvent* e : {&a, &b}) {
     const char* which = e == &a ? "the start" : "the end";
-    GRADUS_CHECK(e->mark && !e->capture, "E-EVENT", "Event::elapsed_time: ", which, " was never recorded",
+    GRADUS_CHECK(!e->in_graph, "E-EVENT", "Event::elapsed_time: ", which,
+                 " was recorded in a capture, so it has no time", hint("record both outside of a capture"));
+    GRADUS_CHECK(e->mark, "E-EVENT", "Event::elapsed_time: ", which, " was never recorded",
                  hint("call record() on both events"));
     GRADUS_CHECK(e->point.passed(), "E-EVENT", "Event::elapsed_time: ", which,
                  " is not reached yet: its stream is still busy",

@@ -53,8 +53,7 @@ std::vector<Point> SimBackend::legacy_order(Queue& queue) {
   if (!queue.blocking) return points;
   for (const auto& other : devices_[queue.device].queues) {
     if (other.get() == &queue || !other->blocking || (queue.id != 0 && other->id != 0)) continue;
-    if (other->capture)
-      refuse_during_capture(*other, "work on the default stream, which waits for this one,");
+    refuse_during_capture(other->capture.get(), "work on the default stream, which waits for this one,");
     points.push_back(other->end());
     if (options_.races) races_.join(queue.number, races_.clock(other->number));
   }
@@ -95,6 +94,7 @@ void SimBackend::run(const Stream& stream, const runtime::KernelTask& task) {
     auto lock = scheduler_.lock();
     blocking = options_.launch_blocking;
     count_launch(device);
+    check_usable(device);
     Queue& queue = queue_of(stream);
     Item item{task.name, Scheduler::kCompute, kernel_work(device, task), {}};
     Arguments arguments(task.arguments, task.bytes);
@@ -103,7 +103,8 @@ void SimBackend::run(const Stream& stream, const runtime::KernelTask& task) {
     for (int i = 0; i < n; ++i) item.uses.push_back({*operands[i].tensor, operands[i].access});
     point = enqueue(queue, item);
   }
-  if (blocking) scheduler_.wait(point);
+  if (!blocking) return;  // its own error shows later, however soon it happened
+  scheduler_.wait(point);
   check_usable(device);
 }
 
@@ -183,16 +184,17 @@ void SimBackend::copy(void* to, Device to_device, const void* from, Device from_
   const int device = stream.device.index();
   check_usable(device);
   if (bytes == 0) return;
-  const bool pageable = (from_device.is_cpu() && !pinned_.holds(from, bytes)) ||
-                        (to_device.is_cpu() && !pinned_.holds(to, bytes));
+  const bool host_waits = (from_device.is_cpu() && to_device.is_cpu()) ||
+                          (from_device.is_cpu() && !pinned_.holds(from, bytes)) ||
+                          (to_device.is_cpu() && !pinned_.holds(to, bytes));
   Point point;
   Clock clock;
   {
     auto lock = scheduler_.lock();
     Queue& queue = queue_of(stream);
     const Item item = copy_item(to, to_device, from, from_device, bytes);
-    if (pageable) refuse_during_capture(queue, "a copy from or to pageable memory");
-    if (!pageable && !options_.launch_blocking) {
+    if (host_waits) refuse_during_capture(queue.capture.get(), "a copy from or to pageable memory");
+    if (!host_waits && (!options_.launch_blocking || queue.capture)) {
       enqueue(queue, item);
       return;
     }

@@ -1,0 +1,143 @@
+#include <runtime/device_contract.h>
+
+#include <cmath>
+#include <limits>
+#include <stdexcept>
+
+namespace gradus::contract {
+namespace {
+
+struct AffineArgs {
+  TensorArg x, y;
+  float a, b;
+  Gate* gate;
+  static constexpr auto operands = std::tuple{in(&AffineArgs::x), out(&AffineArgs::y)};
+};
+void affine(const AffineArgs& args, const Stream&) {
+  if (args.gate) args.gate->pass();
+  for (int64_t i = 0; i < args.y.numel(); ++i)
+    args.y.data<float>()[i] = args.a * args.x.data<float>()[i] + args.b;
+}
+constexpr auto kAffine = KernelTable<AffineArgs>("affine").host(dtypes(kFloat32), &affine);
+
+struct AddArgs {
+  TensorArg x, y;
+  static constexpr auto operands = std::tuple{in(&AddArgs::x), inout(&AddArgs::y)};
+};
+void add(const AddArgs& args, const Stream&) {
+  for (int64_t i = 0; i < args.y.numel(); ++i) args.y.data<float>()[i] += args.x.data<float>()[i];
+}
+constexpr auto kAdd = KernelTable<AddArgs>("add").host(dtypes(kFloat32), &add);
+
+struct FailingArgs {
+  TensorArg y;
+  static constexpr auto operands = std::tuple{inout(&FailingArgs::y)};
+};
+void failing(const FailingArgs&, const Stream&) { throw std::runtime_error("index 7 is out of range"); }
+constexpr auto kFailing = KernelTable<FailingArgs>("failing").host(dtypes(kFloat32), &failing);
+
+// Long for a test, short for someone who waits for one that fails.
+constexpr auto kPatience = std::chrono::seconds(20);
+
+}  // namespace
+
+Gate::~Gate() {
+  open();
+  try {
+    synchronize(device_);
+  } catch (const Error&) {  // the test's own, and reported there
+  }
+}
+
+void Gate::wait_until_reached() const {
+  const auto end = std::chrono::steady_clock::now() + kPatience;
+  while (!reached_ && std::chrono::steady_clock::now() < end) std::this_thread::yield();
+  EXPECT_TRUE(reached_) << "no kernel came to the gate";
+}
+
+void Gate::pass() {
+  reached_ = true;
+  const auto end = std::chrono::steady_clock::now() + kPatience;
+  while (!open_ && std::chrono::steady_clock::now() < end) std::this_thread::yield();
+  if (!open_) gave_up_ = true;
+}
+
+Buffer::Buffer(Device device, int64_t n, float value)
+    : device_(device), n_(n), data_(runtime::backend(device).allocate(device.index(), bytes())) {
+  GRADUS_ASSERT(data_);
+  const std::vector<float> values(static_cast<size_t>(n), value);
+  copy_in(Stream{device}, *this, values.data());
+  Stream{device}.synchronize();
+}
+
+std::vector<float> Buffer::values() const {
+  std::vector<float> values(static_cast<size_t>(n_));
+  synchronize(device_);
+  copy_out(Stream{device_}, values.data(), *this);
+  Stream{device_}.synchronize();
+  return values;
+}
+
+float Buffer::value() const {
+  const std::vector<float> all = values();
+  for (const float v : all)
+    if (!(v == all[0])) return std::numeric_limits<float>::quiet_NaN();
+  return all[0];
+}
+
+void launch_affine(const Stream& stream, const Buffer& x, const Buffer& y, float a, float b, Gate* gate) {
+  launch(kAffine, kFloat32, stream, AffineArgs{x.arg(), y.arg(), a, b, gate});
+}
+void launch_add(const Stream& stream, void* x, const Buffer& y) {
+  TensorArg in = y.arg();
+  in.address = x;
+  launch(kAdd, kFloat32, stream, AddArgs{in, y.arg()});
+}
+void launch_with_host_operand(const Stream& stream, const float* host, const Buffer& y) {
+  TensorArg x = y.arg();
+  x.address = const_cast<float*>(host);
+  launch(kAffine, kFloat32, stream, AffineArgs{x, y.arg(), 0, 1, nullptr});
+}
+void launch_failing(const Stream& stream, const Buffer& y) {
+  launch(kFailing, kFloat32, stream, FailingArgs{y.arg()});
+}
+
+void copy_in(const Stream& stream, const Buffer& to, const void* host) {
+  runtime::backend(to.device()).copy(to.data(), to.device(), host, Device(), to.bytes(), stream);
+}
+void copy_out(const Stream& stream, void* host, const Buffer& from) {
+  runtime::backend(from.device()).copy(host, Device(), from.data(), from.device(), from.bytes(), stream);
+}
+void copy_across(const Stream& stream, const Buffer& to, const Buffer& from) {
+  runtime::backend(stream.device)
+      .copy(to.data(), to.device(), from.data(), from.device(), from.bytes(), stream);
+}
+
+// Defaults, whatever the environment says; and the race detector watches that the tests themselves have none.
+DeviceContract::DeviceContract() {
+  if (GetParam() == DeviceType::sim)
+    options_ = std::make_unique<sim::OptionsGuard>(sim::Options{.races = true});
+  probe_ = std::make_unique<Buffer>(device());
+  probe_source_ = std::make_unique<Pinned>(device());
+}
+DeviceContract::~DeviceContract() { reset(); }
+
+void DeviceContract::let_copies_pass() const {
+  const Stream own = stream();
+  copy_in(own, *probe_, probe_source_->data());
+  own.synchronize();
+}
+
+void DeviceContract::reset() const {
+  if (GetParam() != DeviceType::sim) return;
+  for (int d = 0; d < device_count(DeviceType::sim); ++d) sim::reset_device(d);
+}
+
+std::vector<DeviceType> device_types() {
+  std::vector<DeviceType> types;
+  for (const DeviceType type : {DeviceType::cpu, DeviceType::sim, DeviceType::cuda})
+    if (device_count(type) > 0) types.push_back(type);
+  return types;
+}
+
+}  // namespace gradus::contract
