@@ -157,6 +157,7 @@ class Expected:
     def __init__(self, path):
         self.path = pathlib.Path(path)
         self.runs, self.program, self.exit, self.timeout = [], self.path.parent.parent.name, 0, 300
+        self.unless = None
         lines = self.path.read_text(encoding="utf-8").rstrip("\n").split("\n")
         start = next((i for i, line in enumerate(lines) if not line.startswith("#")), len(lines))
         for line in lines[:start]:
@@ -174,14 +175,14 @@ class Expected:
         self._check_strength(used)
 
     def _header(self, line):
-        field = re.fullmatch(r"# (run|program|exit|timeout): *(.*)", line)
+        field = re.fullmatch(r"# (run|program|exit|timeout|unless): *(.*)", line)
         if not field:
             return
         key, value = field.groups()
         if key == "run":
             self.runs.append(shlex.split(value))
         else:
-            setattr(self, key, value if key == "program" else int(value))
+            setattr(self, key, value if key in ("program", "unless") else int(value))
 
     def _check_strength(self, used):
         numbers = [number for entry in self.body for number in getattr(entry, "numbers", [])]
@@ -266,6 +267,9 @@ def main(arguments=None):
     options = parser.parse_args(arguments)
     try:
         expected = Expected(options.expected)
+        if expected.unless and pathlib.Path(expected.unless).exists():
+            print(f"skipped: {expected.unless} is there")
+            return SKIPPED
         if options.altered:
             output = pathlib.Path(options.altered).read_text(encoding="utf-8")
             print(f"{check_altered(expected, output)} alterations refused")

@@ -153,6 +153,11 @@ class Run(Case):
         self.assertEqual(self.run_main("# exit: 2\nerror: bad", "echo error: bad >&2; exit 2")[0], 0)
         self.assertEqual(self.run_main("n <3 ± 0>", "echo no data; exit 77")[0], co.SKIPPED)
 
+    def test_skipped_where_a_path_exists(self):
+        status, text = self.run_main(f"# unless: {self.root}\nn <3 ± 0>", "echo n 4")
+        self.assertEqual((status, text), (co.SKIPPED, f"skipped: {self.root} is there\n"))
+        self.assertEqual(self.run_main(f"# unless: {self.root}/none\nn <3 ± 0>", "echo n 4")[0], 1)
+
     def test_a_program_that_hangs(self):
         status, text = self.run_main("# timeout: 1\nn <3 ± 0>", "sleep 5 >/dev/null")
         self.assertEqual(status, 1)
