@@ -13,7 +13,7 @@ struct Window {
   int64_t groups = 1;
 };
 
-/// x (N, C, H, W), w (O, C / groups, KH, KW), bias (O) or absent, y (N, O, OH, OW).
+/// x (N, C, H, W), w (O, C / groups, KH, KW) of any strides, bias (O) or absent, y (N, O, OH, OW).
 struct ConvArgs {
   TensorArg x, w, bias, y;
   Window window;

@@ -142,11 +142,11 @@ std::pair<Tensor, Tensor> grad_weight_and_bias(const Tensor& x, const Shape& w_s
 
 Tensor conv2d(const Tensor& input, const Tensor& weight, const Tensor& bias, const Conv2dOptions& options) {
   check(input, weight, bias, options);
-  const Tensor x = dense_image(input), w = weight.contiguous(), b = bias.defined() ? bias.contiguous() : bias;
-  Tensor y = empty_image(output_sizes("conv2d", x.sizes(), w.sizes(), options), x, x.dtype());
+  const Tensor x = dense_image(input), b = bias.defined() ? bias.contiguous() : bias;
+  Tensor y = empty_image(output_sizes("conv2d", x.sizes(), weight.sizes(), options), x, x.dtype());
   if (y.numel() > 0) {
     launch(kConv, x.dtype(), ops::stream_of(x),
-           ConvArgs{x.arg(), w.arg(), ops::optional_arg(b), y.arg(), window_of(options)});
+           ConvArgs{x.arg(), weight.arg(), ops::optional_arg(b), y.arg(), window_of(options)});
   }
   if (wants_grad(input, weight, bias)) {
     record<ConvBackward>(y, {input, weight, bias}, input.sizes(), weight.sizes(), options)
@@ -159,13 +159,13 @@ Tensor conv2d(const Tensor& input, const Tensor& weight, const Tensor& bias, con
 Tensor conv2d_input(const Shape& input_sizes, const Tensor& weight, const Tensor& grad_output,
                     const Conv2dOptions& options) {
   check_gradient("conv2d_input", input_sizes, weight.sizes(), {"weight", weight}, grad_output, options);
-  const Tensor g = dense_image(grad_output), w = weight.contiguous();
+  const Tensor g = dense_image(grad_output);
   Tensor gx = empty_image(input_sizes, g, g.dtype());
   if (g.numel() == 0 || gx.numel() == 0) {
     gx.zero_();
   } else {
     launch(kGradInput, g.dtype(), ops::stream_of(g),
-           ConvGradInputArgs{g.arg(), w.arg(), gx.arg(), window_of(options)});
+           ConvGradInputArgs{g.arg(), weight.arg(), gx.arg(), window_of(options)});
   }
   if (wants_grad(weight, grad_output))
     record<ConvInputBackward>(gx, {weight, grad_output}, weight.sizes(), options)
