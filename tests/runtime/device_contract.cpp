@@ -133,11 +133,4 @@ void DeviceContract::reset() const {
   for (int d = 0; d < device_count(DeviceType::sim); ++d) sim::reset_device(d);
 }
 
-std::vector<DeviceType> device_types() {
-  std::vector<DeviceType> types;
-  for (const DeviceType type : {DeviceType::cpu, DeviceType::sim, DeviceType::cuda})
-    if (device_count(type) > 0) types.push_back(type);
-  return types;
-}
-
 }  // namespace gradus::contract

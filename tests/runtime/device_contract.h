@@ -25,13 +25,17 @@ namespace gradus::contract {
 
 /// What differs between device types.
 struct Rules {
-  bool synchronous;  ///< work is done, and its error shows, when the call that queues it returns
-  bool pinned;       ///< pinned memory is told from pageable memory
-  bool graphs;       ///< work can be captured
+  bool synchronous;      ///< work is done, and its error shows, when the call that queues it returns
+  bool pinned;           ///< pinned memory is told from pageable memory
+  bool graphs;           ///< work can be captured
+  bool launch_blocking;  ///< can be had within a running process; cuda reads its variable once, as it starts
 };
 constexpr Rules rules_of(DeviceType type) {
-  return type == DeviceType::cpu ? Rules{.synchronous = true, .pinned = false, .graphs = false}
-                                 : Rules{.synchronous = false, .pinned = true, .graphs = true};
+  constexpr Rules rules[kDeviceTypeCount] = {
+      {.synchronous = true, .pinned = false, .graphs = false, .launch_blocking = true},   // cpu
+      {.synchronous = false, .pinned = true, .graphs = true, .launch_blocking = true},    // sim
+      {.synchronous = false, .pinned = true, .graphs = true, .launch_blocking = false}};  // cuda
+  return rules[static_cast<int>(type)];
 }
 
 /// Holds kernels back until open(). On a synchronous device it is always open: a launch would never return.
@@ -132,7 +136,7 @@ class DeviceContract : public ::testing::TestWithParam<DeviceType> {
   ~DeviceContract() override;
 
   Device device() const { return {GetParam(), 0}; }
-  /// Two different devices of the type if there are two; else the one twice.
+  /// A second device of the type if there is one; else the first.
   Device other_device() const { return {GetParam(), device_count(GetParam()) > 1 ? 1 : 0}; }
   runtime::Backend& backend() const { return runtime::backend(device()); }
   Rules rules() const { return rules_of(GetParam()); }
@@ -151,16 +155,25 @@ class DeviceContract : public ::testing::TestWithParam<DeviceType> {
   std::unique_ptr<Pinned> probe_source_;
 };
 
-/// The device types that have a device here.
-std::vector<DeviceType> device_types();
+/// The device types that have a device here and for which `holds`.
+template <class F>
+std::vector<DeviceType> device_types(const F& holds) {
+  std::vector<DeviceType> types;
+  for (const DeviceType type : {DeviceType::cpu, DeviceType::sim, DeviceType::cuda})
+    if (device_count(type) > 0 && holds(type)) types.push_back(type);
+  return types;
+}
 inline std::string type_name(const ::testing::TestParamInfo<DeviceType>& info) {
   return to_string(info.param);
 }
 
 }  // namespace gradus::contract
 
-/// A test suite of the contract, run on every device type.
-#define DEVICE_CONTRACT(suite)                                                               \
-  class suite : public ::gradus::contract::DeviceContract {};                                \
-  INSTANTIATE_TEST_SUITE_P(, suite, ::testing::ValuesIn(::gradus::contract::device_types()), \
+/// A test suite of the contract, run on every device type for which `holds`, an expression of `type`.
+#define DEVICE_CONTRACT_WHERE(suite, holds)                                                        \
+  class suite : public ::gradus::contract::DeviceContract {};                                      \
+  INSTANTIATE_TEST_SUITE_P(, suite,                                                                \
+                           ::testing::ValuesIn(::gradus::contract::device_types(                   \
+                               []([[maybe_unused]] ::gradus::DeviceType type) { return holds; })), \
                            ::gradus::contract::type_name)
+#define DEVICE_CONTRACT(suite) DEVICE_CONTRACT_WHERE(suite, true)

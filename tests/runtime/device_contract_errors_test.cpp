@@ -13,6 +13,10 @@ using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
 DEVICE_CONTRACT(ErrorContract);
+DEVICE_CONTRACT_WHERE(LateErrorContract, !rules_of(type).synchronous);
+DEVICE_CONTRACT_WHERE(TwoDeviceErrorContract, device_count(type) > 1);
+DEVICE_CONTRACT_WHERE(LaunchBlockingContract, rules_of(type).launch_blocking);
+DEVICE_CONTRACT_WHERE(AddressContract, type != DeviceType::cpu);  // whose memory is the host's
 
 TEST_P(ErrorContract, a_kernels_error_shows_at_a_later_call_that_waits) {
   const Buffer y(device());
@@ -34,8 +38,7 @@ TEST_P(ErrorContract, a_kernels_error_shows_at_a_later_call_that_waits) {
   EXPECT_THAT(error, HasSubstr("GRADUS_LAUNCH_BLOCKING=1"));
 }
 
-TEST_P(ErrorContract, each_call_that_waits_shows_it) {
-  if (rules().synchronous) GTEST_SKIP() << "the cpu's errors show in the call that made them";
+TEST_P(LateErrorContract, each_call_that_waits_shows_it) {
   const Buffer y(device());
   const Stream s = stream();
   float host[4];
@@ -53,8 +56,7 @@ TEST_P(ErrorContract, each_call_that_waits_shows_it) {
   }
 }
 
-TEST_P(ErrorContract, an_error_sticks_to_every_later_call) {
-  if (rules().synchronous) GTEST_SKIP() << "the cpu has no state that an error could leave";
+TEST_P(LateErrorContract, an_error_sticks_to_every_later_call) {
   const Buffer y(device());
   const Pinned pinned(device());
   const Stream s = stream(), other = stream();
@@ -81,8 +83,7 @@ TEST_P(ErrorContract, an_error_sticks_to_every_later_call) {
   }
 }
 
-TEST_P(ErrorContract, what_is_queued_behind_an_error_does_not_run) {
-  if (rules().synchronous) GTEST_SKIP() << "nothing is queued on the cpu";
+TEST_P(LateErrorContract, what_is_queued_behind_an_error_does_not_run) {
   const Buffer x(device()), y(device(), 4, 5);
   const Pinned pinned(device(), 4, -1);
   const Stream s = stream();
@@ -96,8 +97,7 @@ TEST_P(ErrorContract, what_is_queued_behind_an_error_does_not_run) {
   EXPECT_EQ(pinned.data()[0], -1);
 }
 
-TEST_P(ErrorContract, other_devices_go_on) {
-  if (other_device() == device()) GTEST_SKIP() << "there is one device of this type";
+TEST_P(TwoDeviceErrorContract, other_devices_go_on) {
   const Buffer x(device()), y(other_device());
   launch_failing(stream(), x);
   EXPECT_NE(error_of([&] { synchronize(device()); }), "");
@@ -134,8 +134,7 @@ TEST_P(ErrorContract, after_a_reset_the_device_works) {
   EXPECT_EQ(y.value(), 3);
 }
 
-TEST_P(ErrorContract, launch_blocking_shows_an_error_at_its_launch) {
-  if (GetParam() == DeviceType::cuda) GTEST_SKIP() << "cuda reads the variable once, as it starts";
+TEST_P(LaunchBlockingContract, launch_blocking_shows_an_error_at_its_launch) {
   std::optional<sim::OptionsGuard> blocking;
   if (GetParam() == DeviceType::sim) blocking.emplace(sim::Options{.launch_blocking = true});
   const Buffer y(device());
@@ -152,8 +151,7 @@ TEST_P(ErrorContract, launch_blocking_shows_an_error_at_its_launch) {
   reset();
 }
 
-TEST_P(ErrorContract, under_launch_blocking_a_launch_waits_for_its_stream) {
-  if (GetParam() == DeviceType::cuda) GTEST_SKIP() << "cuda reads the variable once, as it starts";
+TEST_P(LaunchBlockingContract, under_launch_blocking_a_launch_waits_for_its_stream) {
   std::optional<sim::OptionsGuard> blocking;
   if (GetParam() == DeviceType::sim) blocking.emplace(sim::Options{.launch_blocking = true});
   const Buffer y(device());
@@ -161,8 +159,7 @@ TEST_P(ErrorContract, under_launch_blocking_a_launch_waits_for_its_stream) {
   EXPECT_TRUE(waits_for(gate, [&] { launch_gated(stream(), y, gate); }));
 }
 
-TEST_P(ErrorContract, an_address_that_is_not_the_devices_is_an_illegal_access_and_names_the_operand) {
-  if (rules().synchronous) GTEST_SKIP() << "the cpu's kernels may use any host memory";
+TEST_P(AddressContract, an_address_that_is_not_the_devices_is_an_illegal_access_and_names_the_operand) {
   const Buffer y(device());
   const Stream s = stream();
   Gate gate(device());
@@ -195,8 +192,7 @@ TEST_P(ErrorContract, an_invalid_ordinal_is_refused_and_is_not_sticky) {
   EXPECT_EQ(y.value(), 1);
 }
 
-TEST_P(ErrorContract, a_copy_to_what_is_not_the_devices_memory_is_refused_at_once) {
-  if (rules().synchronous) GTEST_SKIP() << "the cpu's memory is the host's";
+TEST_P(AddressContract, a_copy_to_what_is_not_the_devices_memory_is_refused_at_once) {
   const Buffer x(device()), y(device());
   float host[8];
   EXPECT_GRADUS_ERROR(backend().copy(host, device(), host + 4, Device(), 16, default_stream()),

@@ -7,6 +7,7 @@ namespace gradus::contract {
 namespace {
 
 DEVICE_CONTRACT(EventContract);
+DEVICE_CONTRACT_WHERE(TwoDeviceEventContract, device_count(type) > 1);
 
 TEST_P(EventContract, an_unrecorded_event_is_complete) {
   const Event event(device());
@@ -227,8 +228,7 @@ TEST_P(EventContract, elapsed_time_needs_two_events_that_were_passed) {
   }
 }
 
-TEST_P(EventContract, an_event_and_the_stream_that_records_it_are_on_one_device) {
-  if (other_device() == device()) GTEST_SKIP() << "there is one device of this type";
+TEST_P(TwoDeviceEventContract, an_event_and_the_stream_that_records_it_are_on_one_device) {
   Event event(device());
   EXPECT_GRADUS_ERROR(event.record(Stream{other_device()}), "E-EVENT", "the event is on");
 }

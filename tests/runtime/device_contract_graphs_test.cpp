@@ -31,16 +31,10 @@ class Graph {
   bool ended_ = false;
 };
 
-class GraphContract : public DeviceContract {};
-class NoGraphContract : public DeviceContract {};
-
-std::vector<DeviceType> types_with_graphs(bool graphs) {
-  std::vector<DeviceType> types = device_types();
-  std::erase_if(types, [&](DeviceType type) { return rules_of(type).graphs != graphs; });
-  return types;
-}
-INSTANTIATE_TEST_SUITE_P(, GraphContract, ::testing::ValuesIn(types_with_graphs(true)), type_name);
-INSTANTIATE_TEST_SUITE_P(, NoGraphContract, ::testing::ValuesIn(types_with_graphs(false)), type_name);
+DEVICE_CONTRACT_WHERE(GraphContract, rules_of(type).graphs);
+DEVICE_CONTRACT_WHERE(NoGraphContract, !rules_of(type).graphs);
+DEVICE_CONTRACT_WHERE(TwoDeviceGraphContract, rules_of(type).graphs&& device_count(type) > 1);
+DEVICE_CONTRACT_WHERE(LaunchBlockingGraphContract, rules_of(type).graphs&& rules_of(type).launch_blocking);
 
 TEST_P(NoGraphContract, capture_is_refused) {
   EXPECT_GRADUS_ERROR(backend().begin_capture(stream()), "E-CAPTURE", "cannot be recorded");
@@ -255,8 +249,7 @@ TEST_P(GraphContract, the_default_stream_takes_no_part_in_a_capture) {
   EXPECT_GRADUS_ERROR(graph.end(), "E-CAPTURE", "there is no graph");
 }
 
-TEST_P(GraphContract, launch_blocking_does_not_run_what_is_captured) {
-  if (GetParam() == DeviceType::cuda) GTEST_SKIP() << "cuda reads the variable once, as it starts";
+TEST_P(LaunchBlockingGraphContract, launch_blocking_does_not_run_what_is_captured) {
   const sim::OptionsGuard blocking({.launch_blocking = true});
   const Buffer x(device(), 4, 1), y(device());
   const Stream s = stream();
@@ -287,8 +280,7 @@ TEST_P(GraphContract, a_graph_may_go_while_its_replay_is_queued) {
   EXPECT_EQ(y.value(), 1);
 }
 
-TEST_P(GraphContract, a_graph_is_replayed_on_its_own_device) {
-  if (other_device() == device()) GTEST_SKIP() << "there is one device of this type";
+TEST_P(TwoDeviceGraphContract, a_graph_is_replayed_on_its_own_device) {
   Graph graph(stream());
   graph.end();
   EXPECT_GRADUS_ERROR(graph.replay(Stream{other_device()}), "E-DEVICE-MISMATCH", "the graph was captured on");

@@ -6,6 +6,7 @@ namespace gradus::contract {
 namespace {
 
 DEVICE_CONTRACT(StreamContract);
+DEVICE_CONTRACT_WHERE(TwoDeviceStreamContract, device_count(type) > 1);
 
 TEST_P(StreamContract, a_launch_returns_before_its_kernel_is_done) {
   const Buffer y(device());
@@ -99,8 +100,7 @@ TEST_P(StreamContract, synchronizing_the_device_waits_for_all_its_streams) {
   EXPECT_TRUE(waits_for(gate, [&] { synchronize(device()); }));
 }
 
-TEST_P(StreamContract, synchronizing_a_device_waits_for_no_other_device) {
-  if (other_device() == device()) GTEST_SKIP() << "there is one device of this type";
+TEST_P(TwoDeviceStreamContract, synchronizing_a_device_waits_for_no_other_device) {
   const Buffer y(device());
   Gate gate(device());
   launch_gated(stream(), y, gate);
@@ -197,8 +197,7 @@ TEST_P(StreamContract, work_in_the_default_stream_between_two_blocking_streams_o
   EXPECT_EQ(x.value(), 0);  // the copy came after the kernel, which wrote 1
 }
 
-TEST_P(StreamContract, default_streams_of_two_devices_are_not_ordered) {
-  if (other_device() == device()) GTEST_SKIP() << "there is one device of this type";
+TEST_P(TwoDeviceStreamContract, default_streams_of_two_devices_are_not_ordered) {
   const Buffer x(device()), y(other_device());
   const Pinned from(device());
   const Stream other{other_device()};
