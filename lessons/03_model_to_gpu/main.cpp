@@ -4,7 +4,9 @@
 // optimizer must be made before or after, what train(), eval(), no_grad and inference_mode do, and how to
 // save and load weights.
 //
-// Run: ./gradus learn 03          or: build/release/lessons/03_model_to_gpu --device cpu
+// Without a GPU it takes the simulated device.
+//
+// Run: ./gradus learn 03          or: build/release/lessons/03_model_to_gpu --device sim
 #include <gradus/gradus.h>
 #include <unistd.h>
 
@@ -44,19 +46,34 @@ struct Scaled : nn::Module {
   Tensor forward(const Tensor& x) override { return fc(x) * scale; }
 };
 
-void registered() {
+void registered(Device device) {
   lesson::section(2, "What to() moves: parameters and buffers that were registered");
   Scaled model;
-  model.to(kFloat64);  // as to(device) does, to() with a dtype goes through all that is registered
-  std::printf("fc.weight: %s\n", to_string(model.fc->weight.dtype()));
-  std::printf("scale (buffer): %s\n", to_string(model.scale.dtype()));
-  std::printf("forgotten (plain member): %s\n", to_string(model.forgotten.dtype()));
-  std::printf("hidden[0] (in a std::vector): %s\n", to_string(model.hidden[0]->weight.dtype()));
+  model.to(device);
+  auto show = [](const char* what, const Tensor& tensor) {
+    std::printf("%-30s%s\n", what, to_string(tensor.device()).c_str());
+  };
+  show("fc.weight:", model.fc->weight);
+  show("scale (buffer):", model.scale);
+  show("forgotten (plain member):", model.forgotten);
+  show("hidden[0] (in a std::vector):", model.hidden[0]->weight);
+  int64_t moved = 0;
   std::printf("state_dict:");
-  for (const auto& [name, tensor] : model.state_dict()) std::printf(" %s", name.c_str());
+  for (const auto& [name, tensor] : model.state_dict()) {
+    std::printf(" %s", name.c_str());
+    moved += tensor.device() == device;
+  }
   std::printf("\n");
-  // The kind of error that a tensor left behind gives.
-  lesson::print_error([&] { model.hidden[0](model(ones({1, 4}, kFloat64))); });
+  lesson::result("C09_registered", static_cast<double>(model.state_dict().size()));
+  lesson::result("C09_registered_and_moved", static_cast<double>(moved));
+
+  const Tensor y = model(ones({1, 4}, {.device = device}));
+  if (device.is_cpu()) {
+    std::printf("On the cpu nothing is left behind: there is nowhere to move to.\n");
+    return;
+  }
+  for (const auto& meet : {std::function([&] { mul(y, model.forgotten); }), {[&] { model.hidden[0](y); }}})
+    lesson::result("C10_is_a_mismatch", lesson::print_error(meet) == "E-DEVICE-MISMATCH");
 }
 // [/snippet registered]
 
@@ -86,8 +103,8 @@ void optimizer_order(Device device) {
   std::printf("loss after 10 steps, optimizer made before to(): %.6f\n", before);
   std::printf("loss after 10 steps, optimizer made after to():  %.6f\n", after);
   std::printf("equal: %s\n", before == after ? "yes" : "no");
-  lesson::result("loss_optimizer_before_to", before);
-  lesson::result("loss_optimizer_after_to", after);
+  lesson::result("C11_loss_optimizer_before_to", before);
+  lesson::result("C11_loss_optimizer_after_to", after);
 }
 // [/snippet optimizer]
 
@@ -138,10 +155,9 @@ void save_and_load(Device device) {
 int main(int argc, char** argv) {
   lesson::Flags flags{.unused = "--epochs, --batch-size, --data and --quick"};
   return lesson::run(argc, argv, "Lesson 03: a model on a device", flags, [&] {
-    const Device device = select_device(flags.device);
-    std::printf("device: %s\n", to_string(device).c_str());
+    const Device device = lesson::accelerator(flags);
     parameters(device);
-    registered();
+    registered(device);
     optimizer_order(device);
     modes(device);
     save_and_load(device);

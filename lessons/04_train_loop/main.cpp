@@ -30,7 +30,7 @@ struct Loaders {
 };
 
 // Bytes become floats in [-1, 1]. The order of the training images depends on the seed and the epoch alone.
-Loaders load_data(const Options& o) {
+Loaders load_data(const Options& o, Device device) {
   ImageData data = lesson::load_images(o);
   const int64_t used = o.quick ? std::min<int64_t>(30000, data.train.size()) : data.train.size();
   data.train = {data.train.images.narrow(0, 0, used), data.train.labels.narrow(0, 0, used)};
@@ -43,15 +43,17 @@ Loaders load_data(const Options& o) {
   return {DataLoader(dataset(data.train), {.batch_size = o.batch_size,
                                            .shuffle = true,
                                            .num_workers = o.workers,
+                                           .pin_memory = !device.is_cpu(),
                                            .persistent_workers = o.workers > 0,
                                            .seed = o.seed}),
-          DataLoader(dataset(data.test), {.batch_size = o.batch_size, .num_workers = o.workers})};
+          DataLoader(dataset(data.test),
+                     {.batch_size = o.batch_size, .num_workers = o.workers, .pin_memory = !device.is_cpu()})};
 }
 // [/snippet data]
 
 // [snippet epoch]
-// One pass over the data; with an optimizer it trains. The sums stay on the device: two .item() an epoch, not
-// two a batch.
+// One pass over the data; with an optimizer it trains. The next batch is copied to the device while this one
+// is used. The sums stay on the device: two .item() an epoch, not two a batch.
 lesson::Score run_epoch(nn::Module& model, DataLoader& loader, optim::Optimizer* optimizer, Device device,
                         const std::string& title) {
   model.train(optimizer != nullptr);
@@ -59,10 +61,9 @@ lesson::Score run_epoch(nn::Module& model, DataLoader& loader, optim::Optimizer*
   lesson::Progress progress(title, loader.size());
   Tensor loss_sum = zeros({}, {.device = device}), correct = zeros({}, {.dtype = kInt64, .device = device});
   int64_t samples = 0;
-  for (auto& [images, labels] : loader) {
+  for (auto& [images, y] : DevicePrefetcher(loader, device)) {
     lesson::check_interrupted("in " + title);
-    const Tensor x = images.to(device, true).to(MemoryFormat::channels_last), y = labels.to(device, true);
-    const Tensor output = model(x);
+    const Tensor output = model(images.to(MemoryFormat::channels_last));
     const Tensor loss = cross_entropy(output, y);
     if (optimizer) {
       optimizer->zero_grad();
@@ -115,7 +116,7 @@ void train(Options o) {
   if (o.quick) o.epochs = 1;
   const Device device = select_device(o.device);
   std::printf("device: %s\n", to_string(device).c_str());
-  Loaders loaders = load_data(o);
+  Loaders loaders = load_data(o, device);
   lesson::CNN model;
   model.to(device);
   optim::Adam optimizer(model.parameters(), {.lr = 1e-3});
@@ -126,7 +127,6 @@ void train(Options o) {
   if (done > 0) std::printf("resumed after epoch %ld of %d\n", done, o.epochs);
   if (done >= o.epochs) std::printf("nothing is left to do: --epochs counts from the first run's start\n");
   lesson::Curve curve(o.curve, done);
-  lesson::Usage usage;
   for (int64_t epoch = done + 1; epoch <= o.epochs; ++epoch) {
     const std::string title = str("epoch ", epoch, "/", o.epochs);
     loaders.train.set_epoch(epoch);
@@ -135,7 +135,7 @@ void train(Options o) {
                  hint("the checkpoint of an earlier epoch is as it was"));
     const auto validation = run_epoch(model, loaders.test, nullptr, device, title + " validation");
     fmt::print("Epoch {:02} | Train {} | Val {}\n         | {}\n", epoch, to_string(training),
-               to_string(validation), usage.read());
+               to_string(validation), lesson::usage(device));
     std::fflush(stdout);
     curve.add(epoch, training, validation);
     if (!o.checkpoint.empty()) save(o.checkpoint, model, optimizer, epoch, settings);

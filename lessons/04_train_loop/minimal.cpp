@@ -80,8 +80,8 @@ void validation_memory(bool record, Device device) {
   const double held = static_cast<double>(memory_allocated(device) - before) / (1 << 20);
   std::printf("%-12s peak %.2f MB, held as long as the output lives %.2f MB\n",
               record ? "eval():" : "and no_grad:", peak, held);
-  lesson::result("peak_megabytes", peak);
-  lesson::result("held_megabytes", held);
+  lesson::result(record ? "C12_peak_megabytes_recorded" : "C12_peak_megabytes_no_grad", peak);
+  lesson::result(record ? "C12_held_megabytes_recorded" : "C12_held_megabytes_no_grad", held);
 }
 // [/snippet no_grad]
 
@@ -89,6 +89,7 @@ int main(int argc, char** argv) {
   lesson::Flags flags{.epochs = 3, .batch_size = 32, .unused = "--data and --quick"};
   return lesson::run(argc, argv, "Lesson 04: the smallest loop", flags, [&] {
     const Device device = select_device(flags.device);
+    std::printf("device: %s\n", to_string(device).c_str());
     minimal_loop(flags, device);
     lesson::section(2, ".item() twice a batch, and twice an epoch");
     count_item(true, device);

@@ -12,7 +12,6 @@ namespace {
 
 std::atomic<int> received{0};
 nlohmann::ordered_json results = nlohmann::ordered_json::object();
-nlohmann::ordered_json attached = nlohmann::ordered_json::object();
 
 // A second Ctrl-C ends the program at once.
 void on_signal(int signal) {
@@ -41,8 +40,11 @@ void add_common(CLI::App& app, Flags& flags) {
 }
 
 void print_results(const std::string& lesson, const Flags& flags) {
-  nlohmann::ordered_json line = {{"lesson", lesson}, {"seed", flags.seed}, {"results", results}};
-  line.update(attached);
+  using Json = nlohmann::ordered_json;
+  const Json line = {{"lesson", lesson},
+                     {"seed", flags.seed},
+                     {"results", results},
+                     {"environment", Json::parse(environment_json(gradus::gather_environment()))}};
   std::printf("%s\n", line.dump().c_str());
 }
 
@@ -101,10 +103,6 @@ void section(int number, const std::string& title) { std::printf("\n== %d. %s ==
 
 void result(const std::string& name, double value) { results[name].push_back(value); }
 
-void attach(const std::string& name, const std::string& json) {
-  attached[name] = nlohmann::ordered_json::parse(json);
-}
-
 void check_interrupted(const std::string& where) {
   static const bool caught = [] {
     std::signal(SIGINT, on_signal);
@@ -125,12 +123,12 @@ void naming(const std::string& file, const std::function<void()>& body) {
   }
 }
 
-void print_error(const std::function<void()>& body) {
+std::string print_error(const std::function<void()>& body) {
   try {
     body();
   } catch (const gradus::Error& error) {
     std::printf("%s\n", error.what());
-    return;
+    return error.code();
   }
   GRADUS_FAIL("E-LESSON", "an error was expected here, but there was none");
 }

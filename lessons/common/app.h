@@ -37,12 +37,9 @@ int run(int argc, char** argv, const std::string& what, Flags& flags, const std:
 /// A numbered heading: "== 2. One epoch ==".
 void section(int number, const std::string& title);
 
-/// Keeps a number for the line that --json prints at the end: {"lesson": …, "results": {name: [values]}},
-/// each name with the values it was given, in order.
+/// Keeps a number for the line that --json prints at the end: {"lesson": …, "results": {name: [values]},
+/// "environment": …}, each name with the values it was given, in order.
 void result(const std::string& name, double value);
-
-/// Keeps a JSON text that --json prints beside the results, under a name of its own.
-void attach(const std::string& name, const std::string& json);
 
 /// Throws E-INTERRUPTED with `where` in its text once Ctrl-C (or SIGTERM) was received. To be called once a
 /// batch, so that a run ends between two steps and what was saved stays whole. The signals are caught from
@@ -52,8 +49,8 @@ void check_interrupted(const std::string& where);
 /// Runs `body`; an Error that it throws gets `file` in front of its text.
 void naming(const std::string& file, const std::function<void()>& body);
 
-/// Runs `body`, which must throw an Error, and prints its text.
-void print_error(const std::function<void()>& body);
+/// Runs `body`, which must throw an Error, prints its text, and returns its code.
+std::string print_error(const std::function<void()>& body);
 
 /// For a path that will be written much later: returns "" or what is wrong with its directory (a CLI11
 /// check).

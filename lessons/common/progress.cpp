@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 #include <gradus/runtime/caching_allocator.h>
-#include <sys/resource.h>
+#include <gradus/runtime/device_info.h>
 #include <unistd.h>
 
 #include <cstdio>
@@ -15,16 +15,6 @@ using Clock = std::chrono::steady_clock;
 double seconds_between(Clock::time_point a, Clock::time_point b) {
   return std::chrono::duration<double>(b - a).count();
 }
-
-double cpu_seconds() {
-  rusage usage{};
-  getrusage(RUSAGE_SELF, &usage);
-  auto seconds = [](const timeval& t) {
-    return static_cast<double>(t.tv_sec) + 1e-6 * static_cast<double>(t.tv_usec);
-  };
-  return seconds(usage.ru_utime) + seconds(usage.ru_stime);
-}
-double wall_seconds() { return seconds_between({}, Clock::now()); }
 
 }  // namespace
 
@@ -62,16 +52,12 @@ void Progress::draw() const {
   std::fflush(stdout);
 }
 
-Usage::Usage() : cpu_(cpu_seconds()), wall_(wall_seconds()) {}
-
-std::string Usage::read() {
-  const double cpu = cpu_seconds(), wall = wall_seconds();
-  const double share = (cpu - cpu_) / std::max(1e-9, wall - wall_);
-  cpu_ = cpu, wall_ = wall;
+std::string usage(gradus::Device device) {
   auto megabytes = [](int64_t bytes) { return static_cast<double>(bytes) / (1 << 20); };
-  return fmt::format("cpu {:.0f} %, tensors {:.1f} MB (peak {:.1f} MB), cache {:.1f} MB", 100 * share,
-                     megabytes(gradus::memory_allocated()), megabytes(gradus::max_memory_allocated()),
-                     megabytes(gradus::memory_reserved()));
+  return fmt::format("{} {} %, tensors {:.1f} MB (peak {:.1f} MB), cache {:.1f} MB", to_string(device),
+                     gradus::utilization(device), megabytes(gradus::memory_allocated(device)),
+                     megabytes(gradus::max_memory_allocated(device)),
+                     megabytes(gradus::memory_reserved(device)));
 }
 
 }  // namespace lesson

@@ -1,6 +1,8 @@
 // A progress bar with samples/s and the time that is left: redrawn in place on a terminal, silent in a pipe
 // or file, where the lesson's plain lines are enough.
 #pragma once
+#include <gradus/runtime/device.h>
+
 #include <chrono>
 #include <cstdint>
 #include <string>
@@ -28,15 +30,8 @@ class Progress {
   std::chrono::steady_clock::time_point start_, drawn_{};  // drawn_: long ago
 };
 
-/// What the process does: "cpu 187 %, tensors 61.3 MB (peak 140.1 MB), cache 182.0 MB". Utilisation since the
-/// last call.
-class Usage {
- public:
-  Usage();
-  std::string read();
-
- private:
-  double cpu_, wall_;
-};
+/// What nvidia-smi shows, from within: "cpu 97 %, tensors 61.3 MB (peak 140.1 MB), cache 182.0 MB". The
+/// utilisation since the last call, the device's memory now.
+std::string usage(gradus::Device device);
 
 }  // namespace lesson
