@@ -31,6 +31,16 @@ GRADUS_HD inline double select(bool c, double a, double b) {
   return bit_cast<double>((bit_cast<uint64_t>(a) & mask) | (bit_cast<uint64_t>(b) & ~mask));
 }
 
+/// The same by the lowest bit of n, and -a where that is set. Without a bool: gcc 12 has no vector code to
+/// make one of a bit.
+GRADUS_HD inline double select_odd(uint32_t n, double a, double b) {
+  const uint64_t mask = uint64_t{0} - (n & 1u);
+  return bit_cast<double>((bit_cast<uint64_t>(a) & mask) | (bit_cast<uint64_t>(b) & ~mask));
+}
+GRADUS_HD inline double negate_odd(uint32_t n, double a) {
+  return bit_cast<double>(bit_cast<uint64_t>(a) ^ static_cast<uint64_t>(n) << 63);
+}
+
 /// 2^n for n in [-126, 127]. Unsigned, so that the garbage that NaN leaves in n is no undefined behaviour.
 GRADUS_HD inline float power_of_two(uint32_t n) { return bit_cast<float>((n + 127u) << 23); }
 
@@ -199,7 +209,7 @@ GRADUS_HD inline Reduced reduce_large(float x) {
       static_cast<double>(static_cast<int64_t>(product - (quadrant << 62))) * 0x1.921fb54442d18p-62;
   const uint32_t negative = bits >> 31;
   const auto q = static_cast<uint32_t>(quadrant);
-  return {select(negative, -r, r), (q ^ (0u - negative)) + negative};
+  return {negate_odd(negative, r), (q ^ (0u - negative)) + negative};
 }
 
 /// sin(x + turns * pi/2)
@@ -214,8 +224,7 @@ GRADUS_HD inline float sin_shifted(float x, uint32_t turns) {
                                       -0x15555554cbac77p-55);
   const double cos_r = horner(s, 0x199342e0ee5069p-68, -0x16c087e80f1e27p-62, 0x155553e1053a42p-57,
                               -0x1ffffffd0c5e81p-54, 1.0);
-  const double y = select((quadrant & 1u) != 0, cos_r, sin_r);
-  const float rounded = static_cast<float>(select((quadrant & 2u) != 0, -y, y));
+  const float rounded = static_cast<float>(negate_odd(quadrant >> 1, select_odd(quadrant, cos_r, sin_r)));
   return select(std::fabs(x) < kInf, rounded, kNaN);
 }
 
