@@ -1,6 +1,7 @@
 #include <gradus/data/device_prefetcher.h>
 #include <gradus/ops/arithmetic.h>
 #include <gradus/ops/factories.h>
+#include <gradus/runtime/block_pool.h>
 #include <gradus/runtime/device_stats.h>
 #include <support/expect_error.h>
 #include <support/held.h>
@@ -93,13 +94,21 @@ TEST(DevicePrefetcher, the_next_batch_is_copied_while_the_current_one_is_used) {
   EXPECT_TRUE(batch == prefetcher.end());
 }
 
-// The copies go on while the consumer's work is held back.
+// The stream whose memory a tensor is in.
+Stream stream_of(const Tensor& x) {
+  return {x.device(), x.impl()->storage->allocation().block->pool->stream};
+}
+
 TEST(DevicePrefetcher, copies_do_not_wait_for_the_consumer) {
   DataLoader loader(Numbers(8), {.batch_size = 4, .pin_memory = true});
   DevicePrefetcher prefetcher(loader, kSim);
   Tensor sum = zeros({4}, kInt64, kSim);
   Held held(Stream{kSim});
-  for (auto& [data, target] : prefetcher) sum.add_(data);
+  for (auto& [data, target] : prefetcher) {
+    sum.add_(data);
+    ASSERT_NE(stream_of(data).id, 0);
+    stream_of(data).synchronize();  // this batch is there, and the next
+  }
   held.let_go();
   EXPECT_EQ(sum.to_vector<int64_t>(), (std::vector<int64_t>{4, 6, 8, 10}));
 }

@@ -58,7 +58,7 @@ class FakeBackend : public Backend {
 
   void* create_event(int index) override {
     event_devices.push_back(index);
-    void* event = new Stream;
+    void* event = new Stream{{DeviceType::sim, index}};
     live_events.insert(event);
     return event;
   }
@@ -68,7 +68,9 @@ class FakeBackend : public Backend {
   }
   void record(void* event, const Stream& stream) override {
     GRADUS_CHECK(!record_fails, "E-FAKE", "record: the device is lost");
-    *static_cast<Stream*>(event) = stream;
+    auto& e = *static_cast<Stream*>(event);
+    GRADUS_CHECK(e.device == stream.device, "E-FAKE", "record: the event is of another device");
+    e = stream;
     recorded_on.push_back(stream);
   }
   void wait(void*, const Stream&) override {}
