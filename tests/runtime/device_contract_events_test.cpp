@@ -137,6 +137,23 @@ TEST_P(EventContract, a_wait_queued_before_keeps_the_older_point) {
   EXPECT_EQ(event.query(), rules().synchronous);
 }
 
+TEST_P(EventContract, a_wait_is_for_the_record_and_not_for_what_the_stream_got_since) {
+  const Buffer x(device()), y(device()), z(device());
+  const Pinned from(device());
+  const Stream a = stream(), b = stream();
+  Event event(device());
+  Gate first(device()), second(device());
+  launch_gated(a, x, first);
+  event.record(a);
+  launch_gated(a, z, second);
+  event.wait(b);
+  copy_in(b, y, from.data());
+  first.open();
+  b.synchronize();
+  EXPECT_FALSE(second.gave_up());
+  EXPECT_EQ(a.query(), rules().synchronous);
+}
+
 TEST_P(EventContract, a_wait_outlives_its_event) {
   const Buffer x(device()), y(device());
   const Pinned from(device());

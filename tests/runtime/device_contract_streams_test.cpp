@@ -82,6 +82,18 @@ TEST_P(StreamContract, synchronize_waits_for_the_stream) {
   EXPECT_TRUE(s.query());
 }
 
+TEST_P(StreamContract, memory_that_is_freed_serves_the_work_that_was_queued) {
+  auto x = std::make_unique<Buffer>(device());
+  const Buffer y(device());
+  const Stream s = stream();
+  Gate gate(device());
+  launch_gated(s, *x, gate);
+  launch_affine(s, *x, y, 2, 0);
+  EXPECT_TRUE(waits_for(gate, [&] { x.reset(); }));  // as cudaFree() waits for the device
+  s.synchronize();
+  EXPECT_EQ(y.value(), 2);
+}
+
 TEST_P(StreamContract, synchronize_waits_for_no_other_stream) {
   const Buffer y(device());
   const Stream busy = stream(), s = stream();

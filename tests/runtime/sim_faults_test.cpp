@@ -1,0 +1,80 @@
+// Failures on request: what GRADUS_SIM_FAIL_ALLOCATION and GRADUS_SIM_LOSE_DEVICE do.
+#include <gradus/runtime/caching_allocator.h>
+#include <runtime/device_contract.h>
+
+namespace gradus::contract {
+namespace {
+
+using testing::error_of;
+
+const Device kSim{DeviceType::sim};
+
+TEST(SimFaults, the_nth_allocation_fails_and_no_other) {
+  const sim::OptionsGuard guard({.fail_allocation = 3});
+  for (int i = 1; i <= 6; ++i) {
+    void* data = runtime::backend(kSim).allocate(0, 512);
+    EXPECT_EQ(data == nullptr, i == 3) << i;
+    if (data) runtime::backend(kSim).free(0, data);
+  }
+}
+
+TEST(SimFaults, the_count_starts_when_the_options_come_into_force) {
+  for (int round = 0; round < 2; ++round) {
+    const sim::OptionsGuard guard({.fail_allocation = 1});
+    EXPECT_EQ(runtime::backend(kSim).allocate(0, 512), nullptr);
+  }
+}
+
+TEST(SimFaults, the_caching_allocator_tries_again_before_it_gives_up) {
+  const sim::OptionsGuard guard({.fail_allocation = 1});
+  const Stream own = Stream::create(kSim);  // whose pool is empty
+  const MemoryStats before = memory_stats(kSim);
+  const runtime::Allocation allocation = runtime::allocate_memory(512, own);
+  const MemoryStats after = memory_stats(kSim);
+  EXPECT_TRUE(allocation.data);
+  EXPECT_EQ(after.retries - before.retries, 1);
+  EXPECT_EQ(after.ooms - before.ooms, 0);
+  runtime::free_memory(allocation);
+}
+
+TEST(SimFaults, a_lost_device_answers_no_call_until_it_is_reset) {
+  const Buffer y(kSim), other(Device(DeviceType::sim, 1));
+  const Stream s = Stream::create(kSim);
+  {
+    const sim::OptionsGuard guard({.lose_device = 3});
+    launch_affine(s, y, y, 0, 1);
+    launch_affine(s, y, y, 1, 1);
+    EXPECT_EQ(y.value(), 2);
+    EXPECT_GRADUS_ERROR(launch_affine(s, y, y, 0, 9), "E-DEVICE-LOST", "sim:0: the device is lost");
+    EXPECT_GRADUS_ERROR(launch_affine(s, y, y, 0, 9), "E-DEVICE-LOST", "sim:0: the device is lost");
+    EXPECT_GRADUS_ERROR(s.synchronize(), "E-DEVICE-LOST", "sim:0: the device is lost");
+    EXPECT_GRADUS_ERROR(runtime::allocate_memory(size_t{1} << 24, s), "E-DEVICE-LOST", "the device is lost");
+    launch_affine(Stream{other.device()}, other, other, 0, 7);
+    EXPECT_EQ(other.value(), 7);
+  }
+  EXPECT_GRADUS_ERROR(s.query(), "E-DEVICE-LOST", "the device is lost");  // options do not mend it
+  sim::reset_device(0);
+  launch_affine(s, y, y, 0, 5);
+  s.synchronize();
+  EXPECT_EQ(y.value(), 5);
+}
+
+TEST(SimFaults, a_reset_passes_over_what_is_queued) {
+  const Buffer x(kSim), y(kSim, 4, 3);
+  const Stream s = Stream::create(kSim);
+  Gate gate(kSim);
+  launch_gated(s, x, gate);
+  launch_affine(s, y, y, 0, 9);
+  gate.wait_until_reached();
+  EXPECT_TRUE(waits_for(gate, [&] { sim::reset_device(0); }));  // what runs already is waited for
+  EXPECT_TRUE(s.query());
+  EXPECT_EQ(y.value(), 3);
+}
+
+TEST(SimFaults, a_device_that_there_is_not_cannot_be_reset) {
+  EXPECT_GRADUS_ERROR(sim::reset_device(8), "E-DEVICE-ORDINAL", "invalid device ordinal: 8");
+  EXPECT_GRADUS_ERROR(sim::reset_device(-1), "E-DEVICE-ORDINAL", "invalid device ordinal: -1");
+}
+
+}  // namespace
+}  // namespace gradus::contract
