@@ -37,6 +37,24 @@ class Arguments {
   size_t bytes_;
 };
 
+// Over a link of so many bytes a second (0: no limit) they arrive piece by piece: who reads too early sees
+// old bytes, who writes too early changes what is copied.
+void move(void* to, const void* from, size_t bytes, double link) {
+  if (!(link > 0)) {
+    std::memcpy(to, from, bytes);
+    return;
+  }
+  constexpr size_t kPieces = 16;
+  const auto begin = std::chrono::steady_clock::now();
+  for (size_t i = 0; i < kPieces; ++i) {
+    const size_t first = bytes * i / kPieces, end = bytes * (i + 1) / kPieces;
+    std::this_thread::sleep_until(
+        begin + std::chrono::nanoseconds(static_cast<int64_t>(1e9 * static_cast<double>(end) / link)));
+    std::memcpy(static_cast<std::byte*>(to) + first, static_cast<const std::byte*>(from) + first,
+                end - first);
+  }
+}
+
 }  // namespace
 
 Queue& SimBackend::queue_of(const Stream& stream) {
@@ -170,11 +188,7 @@ Item SimBackend::copy_item(void* to, Device to_device, const void* from, Device 
   const auto* failed = &devices_[device].failed;
   item.work = [=] {
     if (failed->load()) return;
-    const auto begin = std::chrono::steady_clock::now();
-    std::memcpy(target, source, bytes);
-    if (link > 0)
-      std::this_thread::sleep_until(
-          begin + std::chrono::nanoseconds(static_cast<int64_t>(1e9 * static_cast<double>(bytes) / link)));
+    move(target, source, bytes, link);
   };
   return item;
 }
