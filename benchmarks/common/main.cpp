@@ -1,8 +1,9 @@
 // main() of every benchmark: refuses builds whose times mean nothing, and notes in the results how it was
-// built.
+// built. With --environment it prints what the results file shall say of machine and build, as JSON.
 #include <benchmark/benchmark.h>
 #include <gradus/base/parallel.h>
 #include <gradus/base/version.h>
+#include <gradus/io/environment_json.h>
 
 #include <cstdio>
 #include <string>
@@ -22,6 +23,10 @@ bool worth_timing() {
 }  // namespace
 
 int main(int argc, char** argv) {
+  if (argc == 2 && std::string_view(argv[1]) == "--environment") {
+    std::puts(gradus::environment_json(gradus::gather_environment()).c_str());
+    return 0;
+  }
   if (!worth_timing()) return 2;
   benchmark::AddCustomContext("gradus_version", GRADUS_VERSION);
   benchmark::AddCustomContext("gradus_build_type", GRADUS_BUILD_TYPE);

@@ -131,7 +131,6 @@ int main(int argc, char** argv) {
     libraries(here.cuda);
     doctor(here.cuda);
     lessons();
-    lesson::attach("environment", environment_json(here));  // for --json
-    select_device(flags.device);                            // a device that was asked for must be there
+    select_device(flags.device);  // a device that was asked for must be there
   });
 }

@@ -26,10 +26,11 @@ def refuse_slow_builds(known):
                       "benchmarks need Release without a sanitizer. ./gradus clean, then again.")
 
 
-def hide_host(path):
-    """Replaces the host name in a results file."""
+def complete(path, environment):
+    """Adds what machine and build are to a results file, and takes the host name out."""
     report = json.loads(path.read_text())
     report["context"]["host_name"] = machine()
+    report["context"]["environment"] = environment
     path.write_text(json.dumps(report, indent=1) + "\n")
 
 
@@ -60,12 +61,13 @@ def run_benchmark(stem, folder, quick):
     partial = out.with_suffix(".partial")
     effort = (["--benchmark_min_time=0.02", "--benchmark_repetitions=1"] if quick else
               ["--benchmark_repetitions=9", "--benchmark_enable_random_interleaving=true"])
-    command = [build.BUILD / "release" / "benchmarks" / stem, *effort,
-               f"--benchmark_out={partial}", "--benchmark_out_format=json"]
+    program = build.BUILD / "release" / "benchmarks" / stem
+    environment = json.loads(shell.output_of([program, "--environment"]) or "null")  # the load before, not after
+    command = [program, *effort, f"--benchmark_out={partial}", "--benchmark_out_format=json"]
     if shell.run(command) != 0:
         partial.unlink(missing_ok=True)
         return False
-    hide_host(partial)
+    complete(partial, environment)
     keep(partial, out)
     return True
 

@@ -1,6 +1,7 @@
 #include <gradus/io/environment_json.h>
 #include <gtest/gtest.h>
 
+#include <cstdlib>
 #include <nlohmann/json.hpp>
 
 #include "support/cuda_facts.h"
@@ -90,7 +91,6 @@ TEST(EnvironmentJson, the_whole_record) {
         {"cuda_visible_devices", "0"},
         {"gpus_in_machine", 1},
         {"gpus", Json::array({{{"name", "NVIDIA H100"},
-                               {"uuid", "GPU-0a"},
                                {"capability", "9.0"},
                                {"memory_total", 85899345920},
                                {"memory_free", 84825604096}}})},
@@ -125,6 +125,18 @@ TEST(EnvironmentJson, one_line_whatever_the_texts_are) {
   const std::string text = environment_json(e);
   EXPECT_EQ(text.find('\n'), std::string::npos);
   EXPECT_EQ(Json::parse(text)["cuda"]["cuda_visible_devices"], "\xef\xbf\xbd\n\"");
+}
+
+TEST(EnvironmentJson, names_no_home_directory) {
+  Environment e = example();
+  const std::string home = std::getenv("HOME") ? std::getenv("HOME") : "";
+  setenv("HOME", "/home/ada", 1);
+  e.cuda.cudnn.path = "/home/ada/venv/lib/libcudnn.so.9";
+  e.cuda.nccl.path = "/home/adam/libnccl.so.2";
+  const Json libraries = Json::parse(environment_json(e))["cuda"]["libraries"];
+  setenv("HOME", home.c_str(), 1);
+  EXPECT_EQ(libraries["cuDNN"]["path"], "~/venv/lib/libcudnn.so.9");
+  EXPECT_EQ(libraries["NCCL"]["path"], "/home/adam/libnccl.so.2");
 }
 
 TEST(EnvironmentJson, of_this_machine) {

@@ -42,7 +42,7 @@ class EnvCheck(unittest.TestCase):
         self.assertEqual((cuda["driver_supports"], cuda["driver_release"], cuda["gpus_in_machine"]),
                          ("12.2", "535.104.05", 2))
         self.assertEqual(cuda["gpus"], [
-            {"name": f"Fake GPU {i}", "uuid": f"GPU-abababab-abab-abab-abab-ababababab0{i}", "capability": "9.0",
+            {"name": f"Fake GPU {i}", "capability": "9.0",
              "memory_total": (80 + i) * GIB, "memory_free": (70 + i) * GIB} for i in range(2)])
         self.assertEqual(cuda["libraries"]["driver"], {"file": "libcuda.so.1", "path": str(FAKES / "libcuda.so.1"),
                                                        "version": "12.2", "error": None})

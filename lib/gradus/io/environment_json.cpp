@@ -1,6 +1,7 @@
 #include <gradus/io/environment_json.h>
 #include <gradus/runtime/diagnosis.h>
 
+#include <cstdlib>
 #include <nlohmann/json.hpp>
 
 namespace gradus {
@@ -38,13 +39,23 @@ Json to_json(const DeviceFacts& d) {
           {"capability", capability(d.properties.capability_major, d.properties.capability_minor)}};
 }
 
+// Results are shared; whose home directory a library lies in is nobody's business.
+std::string without_home(const std::string& path) {
+  const char* home = std::getenv("HOME");
+  if (!home || std::string_view(home).size() < 2) return path;
+  const std::string prefix = str(home, "/");
+  return path.starts_with(prefix) ? str("~/", path.substr(prefix.size())) : path;
+}
+
 Json to_json(const LibraryFacts& l) {
-  return {{"file", l.file}, {"path", text(l.path)}, {"version", text(l.version)}, {"error", text(l.error)}};
+  return {{"file", l.file},
+          {"path", text(without_home(l.path))},
+          {"version", text(l.version)},
+          {"error", text(l.error)}};
 }
 
 Json to_json(const GpuFacts& g) {
   return {{"name", g.name},
-          {"uuid", text(g.uuid)},
           {"capability", capability(g.capability_major, g.capability_minor)},
           {"memory_total", g.total_memory},
           {"memory_free", g.free_memory > 0 ? Json(g.free_memory) : Json()}};
