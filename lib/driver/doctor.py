@@ -61,6 +61,7 @@ def doctor(_):
     if not shutil.which("apt-get"):
         say(packages.ELSEWHERE)
     missing = [name for found, name, _ in lines if found is False]
+    say("Whether a GPU can be used here, and if not, why: ./gradus learn 01")
     say(f"missing: {', '.join(missing)}" if missing else "Nothing is missing.")
     return 1 if missing else 0
 

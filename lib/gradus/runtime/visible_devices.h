@@ -15,7 +15,8 @@ struct VisibleDevices {
 
 /// Reads the variable's text as CUDA does, on a machine with `count` devices; no text: not set, all are
 /// visible. Entries are indices, or "GPU-" and the beginning of one of `uuids`. The list ends before the
-/// first entry that names no device; an empty list, and one that names a device twice, hide all.
+/// first entry that names no device; an empty list hides all, and so, as PyTorch reads it, does one that
+/// names a device twice.
 VisibleDevices parse_visible_devices(const std::optional<std::string>& text, int count,
                                      const std::vector<std::string>& uuids = {});
 
