@@ -25,7 +25,7 @@ void copy(const char* name, const Tensor& source, Device device, bool non_blocki
   const std::chrono::duration<double, std::milli> returned_after = std::chrono::steady_clock::now() - start;
   const bool running = !current_stream(device).query();  // is something on the stream not done yet?
   synchronize(device);
-  std::printf("%-22s returned after %7.3f ms, copy still running: %s\n", name, returned_after.count(),
+  std::printf("%-22s returned after %.3f ms, copy still running: %s\n", name, returned_after.count(),
               running ? "yes" : "no");
   const std::string claim =
       str("C08_", source.is_pinned() ? "pinned" : "pageable", non_blocking ? "_non_blocking" : "");
