@@ -6,7 +6,6 @@
 // processor reads in addition before it writes (write-allocate) is not counted.
 #include <benchmark/benchmark.h>
 #include <gradus/gradus.h>
-#include <unistd.h>
 
 #include <cmath>
 #include <cstring>
@@ -18,10 +17,13 @@ using namespace gradus;
 // Far larger than the caches: four times the cpu's last one, 128 MiB at least; a GPU's have at most 128 MiB.
 int64_t array_bytes(Device device) {
   if (!device.is_cpu()) return int64_t{1} << 30;
-  return std::max<int64_t>(int64_t{128} << 20, 4 * static_cast<int64_t>(sysconf(_SC_LEVEL3_CACHE_SIZE)));
+  int64_t bytes = int64_t{128} << 20;
+  for (const auto& cache : benchmark::CPUInfo::Get().caches)  // sysconf() sums over the processor's parts
+    bytes = std::max(bytes, int64_t{4} * cache.size);
+  return bytes;
 }
 
-// Threads are pinned by parallel_for() itself (base/parallel.cpp). 0: a device that has none.
+// Threads are pinned when the first loop starts (base/parallel.cpp). 0: a device that has none.
 void use_threads(const benchmark::State& state) {
   if (state.range(0) > 0) set_num_threads(static_cast<int>(state.range(0)));
 }
