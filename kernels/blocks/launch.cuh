@@ -51,13 +51,41 @@ __global__ void entry(Body body) {
   body(block);
 }
 
+/// A body that runs with blocks of kBlockSize threads only and asks for the registers to be shared out such
+/// that kBlocksPerSm of them fit on a multiprocessor.
+template <class Body>
+concept SizedForSm = requires {
+  { Body::kBlockSize } -> std::convertible_to<int>;
+  { Body::kBlocksPerSm } -> std::convertible_to<int>;
+};
+template <class Body>
+__global__ void __launch_bounds__(Body::kBlockSize, Body::kBlocksPerSm) sized_entry(Body body) {
+  CudaBlock block;
+  body(block);
+}
+
+template <class Body>
+constexpr auto entry_of() {
+  if constexpr (SizedForSm<Body>)
+    return &sized_entry<Body>;
+  else
+    return &entry<Body>;
+}
+
 template <Kernel Body>
 int launch_cuda(const Body& body, int block_size, void* stream) {
   check_block_size<Body>(block_size);
   const int64_t groups = body.groups(block_size);
   if (groups == 0) return cudaSuccess;  // CUDA refuses an empty grid
-  entry<Body><<<static_cast<unsigned>(groups), block_size, body.shared_bytes(block_size),
-                static_cast<cudaStream_t>(stream)>>>(body);
+  if (groups > 0x7fffffff) return cudaErrorInvalidConfiguration;
+  constexpr auto kernel = entry_of<Body>();
+  const size_t shared = body.shared_bytes(block_size);
+  if (shared > 48 * 1024) {  // more than that a kernel has to ask for
+    const cudaError_t refused =
+        cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(shared));
+    if (refused != cudaSuccess) return refused;
+  }
+  kernel<<<static_cast<unsigned>(groups), block_size, shared, static_cast<cudaStream_t>(stream)>>>(body);
   return cudaGetLastError();
 }
 

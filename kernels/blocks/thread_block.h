@@ -5,6 +5,7 @@
 #include <kernels/blocks/barrier.h>
 
 #include <algorithm>
+#include <array>
 #include <exception>
 #include <kernels/blocks/launch.cuh>
 #include <memory>
@@ -72,6 +73,20 @@ class ThreadBlock {
     std::memcpy(&other, warp.slot.at(static_cast<size_t>(lane ^ mask)).bytes, sizeof(T));
     warp.barrier.wait();
     return other;
+  }
+  /// What each lane of a whole warp passes in: for the CPU versions of instructions of a warp.
+  template <class T>
+  std::array<T, kWarpSize> warp_gather(const T& value) const {
+    static_assert(sizeof(T) <= sizeof(detail::Warp::Slot));
+    ++team_->shuffles[static_cast<size_t>(rank_)];
+    detail::Warp& warp = team_->warp_of(rank_);
+    std::memcpy(warp.slot[static_cast<size_t>(rank_ % kWarpSize)].bytes, &value, sizeof(T));
+    warp.barrier.wait();
+    std::array<T, kWarpSize> all;
+    for (size_t lane = 0; lane < all.size(); ++lane)
+      std::memcpy(&all[lane], warp.slot.at(lane).bytes, sizeof(T));
+    warp.barrier.wait();
+    return all;
   }
   /// Throws E-SHARED-MEMORY where the body takes more than its shared_bytes() promised.
   template <class T>

@@ -1,8 +1,15 @@
 // GRADUS_HD marks functions that run on the host and in device code.
+//
+// Before a loop, GRADUS_UNROLL has nvcc unroll it, so that an array indexed by its counter can lie in
+// registers, and GRADUS_NO_UNROLL leaves it as it is, so that a path seldom taken needs few of them.
 #pragma once
 
 #ifdef __CUDACC__
 #define GRADUS_HD __host__ __device__
+#define GRADUS_UNROLL _Pragma("unroll")
+#define GRADUS_NO_UNROLL _Pragma("unroll 1")
 #else
 #define GRADUS_HD
+#define GRADUS_UNROLL
+#define GRADUS_NO_UNROLL
 #endif
