@@ -217,6 +217,16 @@ GRADUS_OP_CASES(norms,
                        .forward = [](const Tensors& x) { return var(x[0]); },
                        .reference = reduced({}, false, variance),
                        .tolerance = 8},
+                OpCase{.name = "var_correction",
+                       .shapes = {{{3, 4}}, {{70}}},
+                       .inputs = {{}},
+                       .forward = [](const Tensors& x) { return var(x[0], {}, false, 2.5); },
+                       .reference = reduced({}, false,
+                                            [](const std::vector<double>& v) {
+                                              const auto n = static_cast<double>(v.size());
+                                              return variance(v) * (n - 1) / (n - 2.5);
+                                            }),
+                       .tolerance = 8},
                 OpCase{.name = "var_first",
                        .shapes = {{{3, 4}}, {{2, 3, 2, 2}}},
                        .inputs = {{}},

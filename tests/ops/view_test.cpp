@@ -151,6 +151,12 @@ GRADUS_OP_CASES(
         },
         [](const RefArray& x) { return sliced(x, 0, 1, 4); }),
     view_case(
+        "split_sizes_last", one_input({{7, 2}}),
+        [](const Tensor& x) {
+          return split(x, {1, 4, 2})[2];
+        },
+        [](const RefArray& x) { return sliced(x, 0, 5, 2); }),
+    view_case(
         "unbind", one_input({{3, 2}, {2, 3, 2, 2}}), [](const Tensor& x) { return unbind(x)[1]; },
         [](const RefArray& x) { return without_dim(sliced(x, 0, 1, 1), 0); }));
 
@@ -217,11 +223,11 @@ TEST(View, wrong_arguments_are_refused_with_both_values) {
   EXPECT_EQ(error_of([&] { x.narrow(1, 2, 2); }),
             "E-INDEX: narrow: start (2) + length (2) exceeds dimension size (3) of dimension 1");
   EXPECT_EQ(error_of([&] { x.permute({0, 0}); }), "E-DIM: permute: dimension 0 occurs twice in [0, 0]");
-  EXPECT_EQ(
-      error_of([&] {
-        x.expand({2, 4});
-      }).substr(0, 101),
-      "E-SHAPE: expand: the expanded size of the tensor (4) must match the existing size (3) at non-singleto");
+  EXPECT_EQ(error_of([&] {
+              x.expand({2, 4});
+            }).substr(0, 101),
+            "E-SHAPE: expand: the expanded size of the tensor (4) must match the existing size (3) at "
+            "non-singleto");
   EXPECT_EQ(
       error_of([&] {
         split(x, {1, 1}, 1);
