@@ -156,8 +156,8 @@ TEST_P(CpuLoops, cross_entropy) {
   run_body(CrossEntropyReduce<float>{loss.data(), sample_weight.data(), result.data(), total_weight.data(),
                                      samples, mean},
            n);
-  run_body(CrossEntropyBackward<float>{task, stats.data(), &one, 0,
-                                       mean ? total_weight.data() : nullptr, dx.data()},
+  run_body(CrossEntropyBackward<float>{task, stats.data(), &one, 0, mean ? total_weight.data() : nullptr,
+                                       dx.data()},
            n);
   expect_same(result, op);
   expect_same(dx, leaf.grad());

@@ -114,7 +114,8 @@ TEST(CrossEntropyEdges, AllIgnoredIsNaNAndATargetOutOfRangeTouchesNothing) {
   });
 }
 
-// The losses and the gradient of logits 1e8 apart from 0: float has steps of 8 there, log 2 must not meet them.
+// The losses and the gradient of logits 1e8 apart from 0: float has steps of 8 there, log 2 must not meet
+// them.
 TEST(CrossEntropyEdges, NUM_01_large_logits_keep_log_2) {
   const std::vector<float> logits{1e8F, 1e8F, -1e8F, 1e8F};
   const std::vector<int64_t> target{0, 1};

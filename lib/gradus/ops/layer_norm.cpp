@@ -1,9 +1,9 @@
+#include "kernels/layer_norm.cuh"
+
 #include <gradus/ops/arithmetic.h>
 #include <gradus/ops/common.h>
 #include <gradus/ops/layer_norm.h>
 #include <gradus/ops/reduce.h>
-
-#include "kernels/layer_norm.cuh"
 
 namespace gradus {
 namespace {
