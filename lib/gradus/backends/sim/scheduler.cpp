@@ -13,25 +13,30 @@ Point Scheduler::submit(Queue& queue, Task task) {
   return queue.end();
 }
 
-bool Scheduler::run_here(Queue& queue, const Task& task, std::unique_lock<std::mutex>& lock) {
-  if (!queue.tasks.empty() || jitter_us_ > 0) return false;
-  for (const Point& point : task.after)
-    if (!point.passed()) return false;
-  queue.tasks.push_back({kNoEngine, {}, {}});  // work queued meanwhile waits behind this
-  ++queue.submitted;
-  lock.unlock();
-  task.work();
-  lock.lock();
-  finish(queue);
-  return true;
-}
-
+// A host that waits does a copy itself where its engine still sleeps: waking the engine, and being woken by
+// it, takes longer than copying a megabyte.
 void Scheduler::wait(const Point& point) {
   if (point.passed()) return;
   std::unique_lock lock(mutex_);
-  ++waiting_hosts_;
-  passed_.wait(lock, [&] { return stopping_ || point.passed(); });
-  --waiting_hosts_;
+  while (!stopping_ && !point.passed()) {
+    if (Engine* engine = idle_copy_engine(*point.queue)) {
+      std::erase_if(engine->ready, [&](const Ready& r) { return r.queue == point.queue; });
+      run_first_task(*engine, *point.queue, lock);
+    } else {
+      ++waiting_hosts_;
+      passed_.wait(lock);
+      --waiting_hosts_;
+    }
+  }
+}
+
+// The engine that is to run the queue's first task next and has not begun, if it is a copy engine.
+Scheduler::Engine* Scheduler::idle_copy_engine(const Queue& queue) {
+  const int number = queue.tasks.empty() ? kNoEngine : queue.tasks.front().engine;
+  if (number == kNoEngine || number == kCompute || jitter_us_ > 0) return nullptr;
+  Engine& engine = engines_[number];
+  const bool next = !engine.ready.empty() && engine.ready.front().queue == &queue;
+  return next && !engine.busy ? &engine : nullptr;
 }
 
 // Starts what can start now: the queue's first task, and what that makes possible elsewhere.
@@ -86,14 +91,20 @@ void Scheduler::make_ready(Queue& queue) {
 
 void Scheduler::run_engine(Engine& engine) {
   std::unique_lock lock(mutex_);
-  while (Queue* queue = next_ready(engine, lock)) {
-    // The queue's first task stays where it is (a deque's front does not move) until it is finished here.
-    Task& task = queue->tasks.front();
-    lock.unlock();
-    task.work();
-    lock.lock();
-    finish(*queue);
-  }
+  while (Queue* queue = next_ready(engine, lock)) run_first_task(engine, *queue, lock);
+}
+
+// Runs, without the lock, the queue's first task, which the engine's list no longer holds. It stays in the
+// queue (a deque's front does not move) until it is finished.
+void Scheduler::run_first_task(Engine& engine, Queue& queue, std::unique_lock<std::mutex>& lock) {
+  engine.busy = true;
+  Task& task = queue.tasks.front();
+  lock.unlock();
+  task.work();
+  lock.lock();
+  engine.busy = false;
+  if (!engine.ready.empty()) engine.wake.notify_one();  // the host did this one, and the engine waited
+  finish(queue);
 }
 
 // The queue's first task was run: what waited for it may start.
@@ -110,7 +121,7 @@ Queue* Scheduler::next_ready(Engine& engine, std::unique_lock<std::mutex>& lock)
     const Clock::time_point now =
         jitter_us_ > 0 || !engine.ready.empty() ? Clock::now() : Clock::time_point{};
     Clock::time_point soonest = Clock::time_point::max();
-    for (auto it = engine.ready.begin(); it != engine.ready.end(); ++it) {
+    for (auto it = engine.ready.begin(); it != engine.ready.end() && !engine.busy; ++it) {
       if (it->not_before <= now) {
         Queue* queue = it->queue;
         engine.ready.erase(it);
@@ -118,7 +129,7 @@ Queue* Scheduler::next_ready(Engine& engine, std::unique_lock<std::mutex>& lock)
       }
       soonest = std::min(soonest, it->not_before);
     }
-    if (engine.ready.empty()) {
+    if (engine.ready.empty() || engine.busy) {
       engine.wake.wait(lock);
     } else {
       engine.wake.wait_until(lock, soonest);

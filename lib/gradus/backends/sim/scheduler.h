@@ -72,9 +72,6 @@ class Scheduler {
   std::unique_lock<std::mutex> lock() { return std::unique_lock(mutex_); }
   /// Queues a task and returns the point behind it. Under lock().
   Point submit(Queue& queue, Task task);
-  /// Does the task's work at once on the calling thread, as the queue's next task, if nothing is before it.
-  /// Returns false, and does nothing, otherwise. `lock` is lock()'s; it is free while the work runs.
-  bool run_here(Queue& queue, const Task& task, std::unique_lock<std::mutex>& lock);
   /// Blocks until the point is passed. Not under lock().
   void wait(const Point& point);
   /// Tasks that begin late by up to `us` microseconds, at random. Under lock().
@@ -92,6 +89,7 @@ class Scheduler {
     std::deque<Ready> ready;
     std::condition_variable wake;
     std::thread thread;
+    bool busy = false;  // a task of it runs, on its thread or on that of a host that waits
   };
 
   void advance(Queue* first);
@@ -99,7 +97,9 @@ class Scheduler {
   bool start_first_task(Queue& queue, std::vector<Queue*>& to_advance);
   void finish_first_task(Queue& queue, std::vector<Queue*>& to_advance);
   void make_ready(Queue& queue);
+  Engine* idle_copy_engine(const Queue& queue);
   void run_engine(Engine& engine);
+  void run_first_task(Engine& engine, Queue& queue, std::unique_lock<std::mutex>& lock);
   Queue* next_ready(Engine& engine, std::unique_lock<std::mutex>& lock);
 
   std::mutex mutex_;

@@ -208,13 +208,9 @@ void SimBackend::copy(void* to, Device to_device, const void* from, Device from_
     Queue& queue = queue_of(stream);
     const Item item = copy_item(to, to_device, from, from_device, bytes);
     if (host_waits) refuse_during_capture(queue.capture.get(), "a copy from or to pageable memory");
-    if (!host_waits && (!options_.launch_blocking || queue.capture)) {
-      enqueue(queue, item);
-      return;
-    }
-    const Task task = prepare(queue, item);
+    point = enqueue(queue, item);
+    if (!host_waits && (!options_.launch_blocking || queue.capture)) return;
     clock = races_.clock(queue.number);
-    if (!scheduler_.run_here(queue, task, lock)) point = scheduler_.submit(queue, task);
   }
   host_waits_for(point, clock, device);
 }
