@@ -393,6 +393,8 @@ TEST_F(DeviceCacheTest, no_event_is_recorded_or_asked_during_a_capture) {
   EXPECT_EQ(backend.recorded_on.size(), 2u) << "what was freed during it gets its event now";
   EXPECT_GT(backend.queries, asked);
   cache.release_capture(7);
+  cache.empty_cache();  // waits for the events
+  EXPECT_EQ(backend.synchronized_events, 2);
 }
 
 }  // namespace
