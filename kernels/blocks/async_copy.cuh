@@ -8,10 +8,8 @@
 namespace gradus::kernels {
 
 /// One thread's copies, in groups. copy<Bytes>(to, from), with 4 or 16 bytes and both addresses multiples of
-/// that, begins a copy, or one of zeros
-/// where `from` is not present, and is not looked at then; commit() closes a group; wait<N>() returns when
-/// all but the last N groups have arrived. That holds for the calling thread's copies: sync() then tells the
-/// others.
+/// that, begins a copy; commit() closes a group; wait<N>() returns when all but the last N groups have
+/// arrived. That holds for the calling thread's copies: sync() then tells the others.
 ///
 /// On the CPU the bytes are NaN until wait(), since nobody knows when they arrive, and are written at both
 /// ends: what reads too early gets NaN, and ThreadSanitizer sees what still reads when a copy begins.
@@ -19,12 +17,12 @@ template <Block B>
 class AsyncCopies {
  public:
   template <int Bytes>
-  void copy(void* to, const void* from, bool present = true) {
+  void copy(void* to, const void* from) {
     static_assert(Bytes == 4 || Bytes == 16);
     GRADUS_ASSERT(reinterpret_cast<uintptr_t>(to) % Bytes == 0);
-    GRADUS_ASSERT(!present || reinterpret_cast<uintptr_t>(from) % Bytes == 0);
+    GRADUS_ASSERT(reinterpret_cast<uintptr_t>(from) % Bytes == 0);
     std::memset(to, 0xff, Bytes);
-    open_.push_back({to, present ? from : nullptr, Bytes});
+    open_.push_back({to, from, Bytes});
   }
   void commit() {
     groups_.push_back(std::move(open_));
@@ -33,7 +31,7 @@ class AsyncCopies {
   template <int N>
   void wait() {
     for (; groups_.size() > N; groups_.pop_front())
-      for (const Copy& c : groups_.front()) arrive(c);
+      for (const Copy& c : groups_.front()) std::memcpy(c.to, c.from, c.bytes);
   }
 
  private:
@@ -42,12 +40,6 @@ class AsyncCopies {
     const void* from;
     size_t bytes;
   };
-  static void arrive(const Copy& c) {
-    if (c.from != nullptr)
-      std::memcpy(c.to, c.from, c.bytes);
-    else
-      std::memset(c.to, 0, c.bytes);
-  }
   std::vector<Copy> open_;
   std::deque<std::vector<Copy>> groups_;
 };
@@ -58,20 +50,17 @@ template <>
 class AsyncCopies<CudaBlock> {
  public:
   template <int Bytes>
-  __device__ void copy(void* to, const void* from, bool present = true) {
+  __device__ void copy(void* to, const void* from) {
     static_assert(Bytes == 4 || Bytes == 16);
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
     const auto shared = static_cast<uint32_t>(__cvta_generic_to_shared(to));
-    const int bytes = present ? Bytes : 0;
     if constexpr (Bytes == 16)  // past the L1 cache, which only 16 bytes can be
-      asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(shared), "l"(from), "r"(bytes)
-                   : "memory");
+      asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(shared), "l"(from) : "memory");
     else
-      asm volatile("cp.async.ca.shared.global [%0], [%1], 4, %2;" ::"r"(shared), "l"(from), "r"(bytes)
-                   : "memory");
+      asm volatile("cp.async.ca.shared.global [%0], [%1], 4;" ::"r"(shared), "l"(from) : "memory");
 #else
     using Word = std::conditional_t<Bytes == 16, uint4, uint32_t>;
-    *static_cast<Word*>(to) = present ? *static_cast<const Word*>(from) : Word{};
+    *static_cast<Word*>(to) = *static_cast<const Word*>(from);
 #endif
   }
   __device__ void commit() {

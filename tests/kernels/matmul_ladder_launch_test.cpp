@@ -148,7 +148,7 @@ TEST(MatmulLadderLaunch, TheLastTileOfTheLargestGrid) {
 TEST(MatmulLadderLaunch, OperandsOfALaunch) {
   float a[6], c[8];
   BFloat16 b[12];
-  MatmulArgs args;
+  ProductArgs args;
   args.a = {a, 1, {2, 3}, {3, 1}, DType::float32};
   args.b = {b, 2, {3, 4}, {4, 1}, DType::bfloat16};
   args.c = {c, 3, {2, 4}, {4, 1}, DType::float32};

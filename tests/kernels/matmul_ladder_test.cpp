@@ -141,16 +141,16 @@ TEST(MatmulLadder, TensorCores) {
 // rows that begin at 16 bytes and ones that do not.
 TEST(MatmulLadder, WarpTilesOfOneWarp) {
   using Step = WarpTiles<64, 32, 8, 64, 32>;
-  for (const int64_t m : {1, 63, 64, 65})
+  for (const int64_t m : {1, 64, 65})
     for (const int64_t n : {31, 32, 36, 65})
       for (const int64_t k : {1, 8, 15, 40}) check<Step>({{m, n, k}});
 }
 
 TEST(MatmulLadder, TensorCoresOfOneWarp) {
   using Step = TensorCores<16, 16, 16, 16, 16>;
-  for (const int64_t m : {1, 15, 16, 33})
-    for (const int64_t n : {1, 15, 16, 24, 33})
-      for (const int64_t k : {1, 15, 16, 17, 64, 88}) check<Step>({{m, n, k}});
+  for (const int64_t m : {1, 16, 33})
+    for (const int64_t n : {15, 16, 24, 33})
+      for (const int64_t k : {1, 16, 17, 88}) check<Step>({{m, n, k}});
 }
 
 template <class Step>

@@ -29,8 +29,8 @@ struct SharedTiles {
     const int i = block.thread_rank() / kSide, j = block.thread_rank() % kSide;
     float sum = 0;
     for (int64_t k = 0; k < p.k; k += kSide) {
-      fill_tile<kSide, kSide>(block, a, p.left().window(tile.row, k, kSide, kSide));
-      fill_tile<kSide, kSide>(block, b, p.right().window(k, tile.col, kSide, kSide));
+      fill_tile<kSide, kSide, kBlockSize>(block, a, p.left().window(tile.row, k, kSide, kSide));
+      fill_tile<kSide, kSide, kBlockSize>(block, b, p.right().window(k, tile.col, kSide, kSide));
       block.sync();  // the tiles are there
       for (int l = 0; l < kSide; ++l) sum = std::fma(a[i * kSide + l], b[l * kSide + j], sum);
       block.sync();  // and may be overwritten

@@ -30,8 +30,8 @@ struct RegisterTiles {
               col = block.thread_rank() % (kN / kCols) * kCols;
     float sum[kRows][kCols] = {};
     for (int64_t k = 0; k < p.k; k += kK) {
-      fill_tile<kM, kK>(block, a, p.left().window(tile.row, k, kM, kK));
-      fill_tile<kK, kN>(block, b, p.right().window(k, tile.col, kK, kN));
+      fill_tile<kM, kK, kBlockSize>(block, a, p.left().window(tile.row, k, kM, kK));
+      fill_tile<kK, kN, kBlockSize>(block, b, p.right().window(k, tile.col, kK, kN));
       block.sync();
       multiply(a + row * kK, b + col, sum);
       block.sync();

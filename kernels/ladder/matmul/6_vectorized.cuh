@@ -48,7 +48,7 @@ struct Vectorized {
   template <class B>
   GRADUS_HD void fill_left(B& block, float* a, const Window<const float>& from) const {
     const bool vectors = p.left().has_vectors();
-    for (int e = block.thread_rank(); e < kM * kK / 4; e += block.size()) {
+    for (int e = block.thread_rank(); e < kM * kK / 4; e += kBlockSize) {
       const int i = e / (kK / 4), l = e % (kK / 4) * 4;
       const Vec4 x = load4(from, i, l, vectors);
       GRADUS_UNROLL
@@ -59,7 +59,7 @@ struct Vectorized {
   template <class B>
   GRADUS_HD void fill_right(B& block, float* b, const Window<const float>& from) const {
     const bool vectors = p.right().has_vectors();
-    for (int e = block.thread_rank(); e < kK * kN / 4; e += block.size()) {
+    for (int e = block.thread_rank(); e < kK * kN / 4; e += kBlockSize) {
       const int l = e / (kN / 4), j = e % (kN / 4) * 4;
       store4(b + l * kN + j, load4(from, l, j, vectors));
     }

@@ -13,7 +13,8 @@ GRADUS_HD void fetch_tile(B& block, AsyncCopies<B>& copies, T* tile, const Windo
                           bool vectors) {
   constexpr int kVector = 16 / sizeof(T), kAcross = kCols / kVector, kStep = kThreads / kAcross;
   static_assert(kThreads % kAcross == 0 && kRows % kStep == 0, "each thread has the same number of vectors");
-  if (!vectors || !from.has(kRows - 1, kCols - 1)) return fill_tile<kRows, kCols, kStride>(block, tile, from);
+  if (!vectors || !from.has(kRows - 1, kCols - 1))
+    return fill_tile<kRows, kCols, kThreads, kStride>(block, tile, from);
   const int i = block.thread_rank() / kAcross, j = block.thread_rank() % kAcross * kVector;
   const T* first = from.at(i, j);
   GRADUS_UNROLL
@@ -22,24 +23,25 @@ GRADUS_HD void fetch_tile(B& block, AsyncCopies<B>& copies, T* tile, const Windo
 }
 
 /// fill_tile() with tile[j * kStride + i] = from[i, j].
-template <int kRows, int kCols, int kStride, class B>
+template <int kRows, int kCols, int kThreads, int kStride, class B>
 GRADUS_HD void fill_transposed(B& block, float* tile, const Window<const float>& from) {
   GRADUS_NO_UNROLL
-  for (int e = block.thread_rank(); e < kRows * kCols; e += block.size()) {
+  for (int e = block.thread_rank(); e < kRows * kCols; e += kThreads) {
     const int i = e / kCols, j = e % kCols;
     tile[j * kStride + i] = from.at_or_zero(i, j);
   }
 }
 
-/// The same for fill_transposed(): 4 bytes a copy. Of a warp's threads, 8 lie along a
-/// row, which fills 32-byte sectors, and 4 along a column: with a stride of 4 more than a multiple of 32,
-/// each of the 32 writes another bank.
+/// The same for fill_transposed(): 4 bytes a copy. Of a warp's threads, 8 lie along a row, which fills
+/// 32-byte sectors, and 4 along a column: with a stride of 4 more than a multiple of 32, each writes another
+/// bank.
 template <int kRows, int kCols, int kStride, int kThreads, class B>
 GRADUS_HD void fetch_transposed(B& block, AsyncCopies<B>& copies, float* tile,
                                 const Window<const float>& from) {
   constexpr int kStep = kThreads / 8;
   static_assert(kCols % 8 == 0 && kRows % kStep == 0, "each thread has the same number of elements");
-  if (!from.has(kRows - 1, kCols - 1)) return fill_transposed<kRows, kCols, kStride>(block, tile, from);
+  if (!from.has(kRows - 1, kCols - 1))
+    return fill_transposed<kRows, kCols, kThreads, kStride>(block, tile, from);
   const int i = block.thread_rank() / 8, j = block.thread_rank() % 8;
   const float* first = from.at(i, j);
   GRADUS_UNROLL

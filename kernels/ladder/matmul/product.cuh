@@ -9,9 +9,9 @@
 namespace gradus::kernels::ladder {
 
 /// a (M, K), b (K, N), c (M, N), each contiguous; c is float32.
-struct MatmulArgs {
+struct ProductArgs {
   TensorArg a, b, c;
-  static constexpr auto operands = std::tuple{in(&MatmulArgs::a), in(&MatmulArgs::b), out(&MatmulArgs::c)};
+  static constexpr auto operands = std::tuple{in(&ProductArgs::a), in(&ProductArgs::b), out(&ProductArgs::c)};
 };
 
 /// The part of a row-major matrix that a tile covers: less than the tile at the edges.
@@ -62,7 +62,7 @@ struct Product {
   float* c;
   int64_t m, n, k;
 
-  static Product of(const MatmulArgs& args) {
+  static Product of(const ProductArgs& args) {
     return {args.a.data<const T>(), args.b.data<const T>(), args.c.data<float>(),
             args.a.sizes[0],        args.b.sizes[1],        args.a.sizes[1]};
   }
@@ -89,11 +89,11 @@ GRADUS_HD constexpr Corner tile_of(int64_t group, const Product<T>& p) {
   return {int64_t{block / across} * kM, int64_t{block % across} * kN};
 }
 
-/// Copies the window to a tile in shared memory, whose rows are kStride apart, with zeros beyond the edges.
-/// An element a thread at a time.
-template <int kRows, int kCols, int kStride = kCols, Block B, class T>
+/// The block's kThreads threads copy the window to a tile in shared memory, whose rows are kStride apart,
+/// with zeros beyond the edges. An element a thread at a time.
+template <int kRows, int kCols, int kThreads, int kStride = kCols, Block B, class T>
 GRADUS_HD void fill_tile(B& block, T* tile, const Window<const T>& from) {
-  for (int e = block.thread_rank(); e < kRows * kCols; e += block.size()) {
+  for (int e = block.thread_rank(); e < kRows * kCols; e += kThreads) {
     const int i = e / kCols, j = e % kCols;
     tile[i * kStride + j] = from.at_or_zero(i, j);
   }
