@@ -1,44 +1,35 @@
 #!/usr/bin/env python3
 """Draws lesson 02's benchmark: matrix products by size on the cpu and on a device, and copies by size.
 
-    plots/break_even.py results/<machine>/reference/02_device_transfer.json [--device sim_SIMULATED]
+    plots/break_even.py results/<machine>/reference/02_device_transfer.json
 
 writes plots/<machine>/02_device_transfer.svg: medians with the range of all samples, and the size from which on the way to the
 device and back pays. The same file gives the same bytes (with the same matplotlib).
 """
-import argparse
-import json
 import math
-import pathlib
-import re
 import statistics
-import sys
 
 import figure
 
-CASE = re.compile(r"(\w+)/(\w+)/(?:n|bytes):(\d+)/(?:min_time:[0-9.]+/)?real_time")
-SECONDS = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0}
 COPIES = [("Memcpy", figure.GREY, ":", "^"),
           ("HostToDevice_pageable", figure.BLUE, "--", "o"), ("HostToDevice_pinned", figure.BLUE, "-", "s"),
           ("DeviceToHost_pageable", figure.ORANGE, "--", "o"), ("DeviceToHost_pinned", figure.ORANGE, "-", "s")]
+PRODUCTS = ("Matmul", "MatmulThereAndBack")
 
 
-def read(path):
-    """({(case, device): {size: [seconds]}}, date)"""
-    report = json.loads(path.read_text(encoding="utf-8"))
-    cases = {}
-    for run in report["benchmarks"]:
-        match = CASE.fullmatch(run["run_name"])
-        if match and run.get("run_type") != "aggregate" and not run.get("error_occurred"):
-            seconds = run["real_time"] * SECONDS[run["time_unit"]]
-            cases.setdefault((match[1], match[2]), {}).setdefault(int(match[3]), []).append(seconds)
-    if not cases:
-        sys.exit(f"{path}: holds no case of lesson 02")
-    return cases, report["context"]["date"][:10]
+def by_size(cases):
+    """{(family, device): {size: [seconds]}} of the products and copies among the cases"""
+    found = {}
+    for case in cases:
+        size = case["parameters"].get("n" if case["family"] in PRODUCTS else "bytes")
+        if size is not None and case["family"] in (*PRODUCTS, *(family for family, *_ in COPIES)):
+            found.setdefault((case["family"], case["device"]), {})[size] = figure.samples(case)
+    return found
 
 
-def medians(by_size):
-    return {size: statistics.median(samples) for size, samples in sorted(by_size.items())}
+def medians(samples):
+    """{size: median} of {size: [seconds]}"""
+    return {size: statistics.median(times) for size, times in sorted(samples.items())}
 
 
 def break_even(cpu, device):
@@ -65,21 +56,13 @@ def verdict(cpu, device):
     return f"pays at every n from {sizes[0]} on" if n == sizes[0] else f"break-even at n = {n:.0f}"
 
 
-def line(axes, by_size, transform, **style):
-    middle = {size: transform(size, seconds) for size, seconds in medians(by_size).items()}
-    spread = [[abs(middle[s] - transform(s, extreme(by_size[s]))) for s in middle] for extreme in (min, max)]
-    if transform(1, 1) > transform(1, 2):  # a rate: the shortest time is the upper end
-        spread.reverse()
-    axes.errorbar(list(middle), list(middle.values()), yerr=spread, markersize=4, capsize=2, **style)
-
-
-def draw_products(axes, cases, device):
-    def milliseconds(_, seconds):
-        return 1e3 * seconds
-    line(axes, cases["Matmul", "cpu"], milliseconds, color=figure.GREY, linestyle=":", marker="^", label="cpu")
-    line(axes, cases["Matmul", device], milliseconds, color=figure.BLUE, linestyle="--", marker="o", label=device)
-    line(axes, cases["MatmulThereAndBack", device], milliseconds, color=figure.ORANGE, linestyle="-", marker="s",
-         label=f"{device}, there and back")
+def draw_products(axes, cases, device, name):
+    for key, style in ((("Matmul", "cpu"), dict(color=figure.GREY, linestyle=":", marker="^", label="cpu")),
+                       (("Matmul", device), dict(color=figure.BLUE, linestyle="--", marker="o", label=name)),
+                       (("MatmulThereAndBack", device),
+                        dict(color=figure.ORANGE, linestyle="-", marker="s", label=f"{name}, there and back"))):
+        if key in cases:
+            figure.line(axes, {n: [1e3 * seconds for seconds in times] for n, times in cases[key].items()}, **style)
     cpu, there = medians(cases["Matmul", "cpu"]), medians(cases["MatmulThereAndBack", device])
     n = break_even(cpu, there)
     if n is not None:
@@ -91,43 +74,36 @@ def draw_products(axes, cases, device):
 
 
 def draw_copies(axes, cases, device):
-    for case, colour, linestyle, marker in COPIES:
-        by_size = cases.get((case, "cpu" if case == "Memcpy" else device))
-        if by_size:
-            line(axes, by_size, lambda size, seconds: size / seconds / 1e9, color=colour, linestyle=linestyle,
-                 marker=marker, label=case.replace("_", ", ").replace("ToDevice", " to device").replace("ToHost", " to host"))
+    for family, colour, linestyle, marker in COPIES:
+        times_of = cases.get((family, "cpu" if family == "Memcpy" else device))
+        if times_of:
+            rates = {size: [size / seconds / 1e9 for seconds in times] for size, times in times_of.items()}
+            label = family.replace("_", ", ").replace("ToDevice", " to device").replace("ToHost", " to host")
+            figure.line(axes, rates, color=colour, linestyle=linestyle, marker=marker, label=label)
     axes.set(xscale="log", yscale="log", xlabel="bytes", ylabel="GB a second", title="one copy, waited for")
     sizes = [1 << 10, 1 << 14, 1 << 18, 1 << 22, 1 << 26]
     axes.set_xticks(sizes, ["1 KiB", "16 KiB", "256 KiB", "4 MiB", "64 MiB"])
 
 
-def draw(plt, cases, device):
+def draw(plt, source):
+    """Of the GPU where the file has one, else of the simulated device."""
+    report = figure.results.load(source)
+    measured = figure.measured(report, source)
+    cases = by_size(measured)
+    devices = sorted(device for family, device in cases if family == "MatmulThereAndBack")
+    if not devices or not set(cases["MatmulThereAndBack", devices[0]]) & set(cases.get(("Matmul", "cpu"), ())):
+        raise figure.NothingToDraw(f"{source}: lacks the products of lesson 02, of the cpu and of a device")
+    device = devices[0]
+    shown = [case for case in measured if (case["family"], case["device"]) in cases and case["device"] in ("cpu", device)]
     drawing, (left, right) = plt.subplots(1, 2, figsize=(10, 4), layout="constrained")
-    draw_products(left, cases, device)
+    draw_products(left, cases, device, f"{device}, SIMULATED" if device.startswith("sim") else device)
     draw_copies(right, cases, device)
     for axes in (left, right):
         axes.minorticks_off()
         axes.grid(alpha=0.3)
         axes.legend()
-    return drawing
-
-
-def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("results", type=pathlib.Path)
-    parser.add_argument("--device", help="default: cuda where the file has it, else the simulated one")
-    parser.add_argument("--out", type=pathlib.Path, help="default: plots/<machine>/<name>.svg")
-    options = parser.parse_args()
-    cases, date = read(options.results)
-    devices = sorted(device for case, device in cases if case == "MatmulThereAndBack")
-    device = options.device or next(iter(devices), None)
-    if device not in devices or ("Matmul", "cpu") not in cases:
-        sys.exit(f"{options.results}: lacks the products of cpu and {device}; it has {', '.join(devices) or 'no device'}")
-    repetitions = min(len(samples) for by_size in cases.values() for samples in by_size.values())
-    footer = f"{device} · {date} · n = {repetitions} samples a point · {figure.shown(options.results)}"
-    plt = figure.pyplot()
-    figure.save(draw(plt, cases, device), footer, "SIMULATED" in device, options.out or figure.output_of(options.results))
+    return figure.picture(drawing, report, shown, source)
 
 
 if __name__ == "__main__":
-    main()
+    figure.run(draw, __doc__)

@@ -5,36 +5,33 @@
 
 writes plots/<machine>/04_train_loop_curve.svg. The same file gives the same bytes (with the same matplotlib).
 """
-import argparse
 import csv
-import pathlib
-import sys
+import math
 
-try:
-    import matplotlib
-    matplotlib.use("svg")
-    import matplotlib.pyplot as plt
-except ImportError:
-    sys.exit("learning_curve.py needs matplotlib: sudo apt install python3-matplotlib")
+import figure
 
-ROOT = pathlib.Path(__file__).resolve().parents[1]
-# Two colours that colour-blind readers can tell apart (Okabe and Ito); lines and marks differ as well.
-TRAINING = dict(color="#0072B2", linestyle="--", marker="o", label="training")
-VALIDATION = dict(color="#D55E00", linestyle="-", marker="s", label="validation")
+# Lines and marks differ as well as colours.
+TRAINING = dict(color=figure.BLUE, linestyle="--", marker="o", label="training")
+VALIDATION = dict(color=figure.ORANGE, linestyle="-", marker="s", label="validation")
+COLUMNS = ["epoch", "train_loss", "train_accuracy", "val_loss", "val_accuracy"]
 GOAL = 91
 
 
 def read(path):
     """{column: [numbers]} of the CSV."""
-    with open(path, newline="", encoding="utf-8") as file:
-        rows = list(csv.DictReader(file))
-    if not rows:
-        sys.exit(f"{path}: has no epochs")
     try:
-        return {name: [float(row[name]) for row in rows] for name in
-                ("epoch", "train_loss", "train_accuracy", "val_loss", "val_accuracy")}
+        with open(path, newline="", encoding="utf-8") as file:
+            rows = list(csv.DictReader(file))
+        curve = {name: [float(row[name]) for row in rows] for name in COLUMNS}
+    except OSError as error:
+        raise figure.Failure(f"{path}: {error.strerror}") from None
     except (KeyError, TypeError, ValueError) as error:
-        sys.exit(f"{path}: is not a learning curve: {error!r}")
+        raise figure.Failure(f"{path}: is not a learning curve: {error!r}") from None
+    if not rows:
+        raise figure.Failure(f"{path}: has no epochs")
+    if not all(math.isfinite(value) for value in curve["epoch"]):  # a loss may be NaN: the line has a gap there
+        raise figure.Failure(f"{path}: an epoch is no number")
+    return curve
 
 
 def panel(axes, title, epochs, training, validation):
@@ -44,31 +41,17 @@ def panel(axes, title, epochs, training, validation):
     axes.grid(alpha=0.3)
 
 
-def draw(curve, footer):
-    figure, (left, right) = plt.subplots(1, 2, figsize=(9, 3.6), layout="constrained")
+def draw(plt, source):
+    curve = read(source)
+    drawing, (left, right) = plt.subplots(1, 2, figsize=(9, 3.6), layout="constrained")
     panel(left, "cross-entropy", curve["epoch"], curve["train_loss"], curve["val_loss"])
     percent = {name: [100 * value for value in curve[name]] for name in ("train_accuracy", "val_accuracy")}
     panel(right, "accuracy, %", curve["epoch"], percent["train_accuracy"], percent["val_accuracy"])
     right.axhline(GOAL, color="grey", linewidth=1, linestyle=":", label=f"goal: {GOAL} % in validation")
     right.legend(loc="lower right")
-    figure.supxlabel(footer, fontsize=7, color="grey", x=0.01, ha="left")
-    return figure
-
-
-def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("curve", type=pathlib.Path)
-    parser.add_argument("--out", type=pathlib.Path, help="default: plots/<machine>/<name>.svg")
-    options = parser.parse_args()
-    source = options.curve.resolve()
-    machine = source.parents[1].name
-    out = options.out or ROOT / "plots" / machine / f"{source.stem}.svg"
-    shown = source.relative_to(ROOT) if source.is_relative_to(ROOT) else source.name
-    plt.rcParams.update({"svg.hashsalt": "gradus", "svg.fonttype": "none", "font.size": 9})
-    out.parent.mkdir(parents=True, exist_ok=True)
-    draw(read(source), f"{machine} · {shown}").savefig(out, metadata={"Date": None, "Creator": None})
-    print(out)
+    footer = f"{source.resolve().parents[1].name} · {figure.shown(source)}"
+    return figure.Picture(drawing, footer, [], [COLUMNS, *zip(*(curve[name] for name in COLUMNS))])
 
 
 if __name__ == "__main__":
-    main()
+    figure.run(draw, __doc__)

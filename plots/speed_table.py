@@ -7,35 +7,25 @@ Each row is a ratio of medians of one run, whose cases took turns (random interl
 table in README.md is not what the results say, so that no number in it can be typed by hand.
 """
 import argparse
-import json
-import pathlib
-import statistics
 import sys
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent
+import figure
+
 BEGIN, END = "<!-- speeds: plots/speed_table.py -->", "<!-- /speeds -->"
-UNIT = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0}
 
 
 class Results:
-    """Medians in seconds, and rates, by case name."""
+    """Medians in seconds, and rates of items, by case name."""
 
     def __init__(self, path):
-        report = json.loads(path.read_text())
-        self.context = report["context"]
-        samples, rates = {}, {}
-        for run in report["benchmarks"]:
-            if run.get("run_type") == "aggregate":
-                continue
-            samples.setdefault(run["run_name"], []).append(run["real_time"] * UNIT[run["time_unit"]])
-            rates.setdefault(run["run_name"], []).append(run.get("items_per_second", 0))
-        self.seconds = {name: statistics.median(values) for name, values in samples.items()}
-        self.rates = {name: statistics.median(values) for name, values in rates.items()}
-        self.repetitions = min(len(values) for values in samples.values())
+        self.report = figure.results.load(path)
+        measured = [case for case in self.report["cases"] if case["median_s"]]
+        self.seconds = {case["name"]: case["median_s"] for case in measured}
+        self.rates = {case["name"]: case["work"]["items"] / case["median_s"] for case in measured if case["work"]["items"]}
 
 
 def ratio(results, case, floor, threads):
-    return results.seconds[f"{case}/threads:{threads}/real_time"] / results.seconds[f"{floor}/threads:{threads}/real_time"]
+    return results.seconds[f"{case}/threads:{threads}"] / results.seconds[f"{floor}/threads:{threads}"]
 
 
 def rows(folder):
@@ -52,15 +42,15 @@ def rows(folder):
     loop = ops.seconds["Loop"]
     for title, case, bound in [("add of 16 elements, above its loop", "Add", "0.3"), ("the same, recorded", "AddRecorded", "0.5")]:
         yield title, f"{(ops.seconds[case] - loop) * 1e6:.2f} us", "", f"{bound} us"
-    images = loader.rates["loader_batched/2/real_time"]
+    images = loader.rates["loader_batched/2"]
     yield "loader, normalised images a second, 2 workers", "", f"{images / 1e6:.2f} million", "0.6 million"
 
 
 def table(folder):
-    context = Results(folder / "04_train_loop.json").context
+    report = Results(folder / "04_train_loop.json").report
     head = ["| work | one thread | two threads | bound |", "|---|---|---|---|"]
     body = [f"| {' | '.join(row)} |" for row in rows(folder)]
-    source = f"results/{folder.parent.name}/reference, {context['date'][:10]}, {context['num_cpus']} cores"
+    source = f"results/{folder.parent.name}/reference, {report['started'][:10]}, {report['host']['cores']} cores"
     return "\n".join([*head, *body, "", f"Medians of one run each whose cases took turns; from `{source}`."])
 
 
@@ -69,14 +59,17 @@ def main():
     parser.add_argument("--machine", help="folder under results/; the only one there unless given")
     parser.add_argument("--check", action="store_true")
     options = parser.parse_args()
-    folders = sorted(ROOT.glob(f"results/{options.machine or '*'}/reference"))
+    folders = sorted(figure.ROOT.glob(f"results/{options.machine or '*'}/reference"))
     if len(folders) != 1:
         sys.exit(f"speed_table: {len(folders)} machines under results/ have a reference set; name one with --machine")
-    readme = ROOT / "README.md"
+    readme = figure.ROOT / "README.md"
     text = readme.read_text()
     before, rest = text.split(BEGIN)
     _, after = rest.split(END)
-    wanted = f"{before}{BEGIN}\n{table(folders[0])}\n{END}{after}"
+    try:
+        wanted = f"{before}{BEGIN}\n{table(folders[0])}\n{END}{after}"
+    except (figure.Failure, KeyError) as error:
+        sys.exit(f"speed_table: {folders[0]} lacks what the table shows: {error}")
     if options.check and wanted != text:
         sys.exit("speed_table: the table in README.md differs from the results; run plots/speed_table.py")
     if not options.check:

@@ -6,75 +6,43 @@
 writes plots/<machine>/03_model_to_gpu.svg: medians with the range of all samples. The same file gives the same bytes (with
 the same matplotlib).
 """
-import argparse
-import json
-import pathlib
-import re
-import statistics
-import sys
+import figure
 
-try:
-    import matplotlib
-    matplotlib.use("svg")
-    import matplotlib.pyplot as plt
-except ImportError:
-    sys.exit("throughput_by_batch.py needs matplotlib: sudo apt install python3-matplotlib")
-
-ROOT = pathlib.Path(__file__).resolve().parents[1]
-CASE = re.compile(r"(Forward|ForwardBackward)/batch:(\d+)/threads:(\d+)/(?:min_time:[0-9.]+/)?real_time")
-# Colour by what is run, line and mark by threads (Okabe and Ito's colours).
-COLOUR = {"Forward": "#0072B2", "ForwardBackward": "#D55E00"}
-LINE = {1: dict(linestyle="--", marker="o"), 2: dict(linestyle="-", marker="s")}
+# Colour by what is run, line and mark by threads.
+COLOUR = {"Forward": figure.BLUE, "ForwardBackward": figure.ORANGE}
+STYLES = [dict(linestyle="--", marker="o"), dict(linestyle="-", marker="s"), dict(linestyle=":", marker="^")]
 TITLE = {"Forward": "forward", "ForwardBackward": "forward and backward"}
 
 
-def read(path):
-    """({(case, threads): {batch: [samples per second]}}, date)"""
-    report = json.loads(path.read_text(encoding="utf-8"))
+def lines_of(cases):
+    """{(family, threads): {batch: [samples a second]}}"""
     lines = {}
-    for run in report["benchmarks"]:
-        match = CASE.fullmatch(run["run_name"])
-        if match and run.get("run_type") != "aggregate":
-            case, batch, threads = match[1], int(match[2]), int(match[3])
-            lines.setdefault((case, threads), {}).setdefault(batch, []).append(run["items_per_second"])
-    if not lines:
-        sys.exit(f"{path}: holds no case of lesson 03")
-    return lines, report["context"]["date"][:10]
+    for case in cases:
+        by_batch = lines.setdefault((case["family"], case["parameters"]["threads"]), {})
+        by_batch[case["parameters"]["batch"]] = [case["work"]["items"] / seconds for seconds in figure.samples(case)]
+    return lines
 
 
-def draw(lines, footer):
-    figure, axes = plt.subplots(figsize=(7, 4), layout="constrained")
-    for (case, threads), by_batch in sorted(lines.items()):
-        batches = sorted(by_batch)
-        medians = [statistics.median(by_batch[b]) for b in batches]
-        spread = [[m - min(by_batch[b]) for b, m in zip(batches, medians)],
-                  [max(by_batch[b]) - m for b, m in zip(batches, medians)]]
-        label = f"{TITLE[case]}, {threads} thread{'s' if threads > 1 else ''}"
-        axes.errorbar(batches, medians, yerr=spread, color=COLOUR[case], markersize=4, capsize=2, label=label, **LINE[threads])
+def draw(plt, source):
+    report = figure.results.load(source)
+    cases = [case for case in figure.measured(report, source)
+             if case["family"] in COLOUR and {"batch", "threads"} <= case["parameters"].keys() and case["work"]["items"]]
+    if not cases:
+        raise figure.NothingToDraw(f"{source}: holds no case of lesson 03")
+    lines = lines_of(cases)
+    threads_of = sorted({threads for _, threads in lines})
+    drawing, axes = plt.subplots(figsize=(7, 4), layout="constrained")
+    for (family, threads), by_batch in sorted(lines.items()):
+        label = f"{TITLE[family]}, {threads} thread{'s' if threads > 1 else ''}"
+        figure.line(axes, by_batch, color=COLOUR[family], label=label, **STYLES[threads_of.index(threads) % len(STYLES)])
+    batches = sorted({batch for by_batch in lines.values() for batch in by_batch})
     axes.set(xscale="log", yscale="log", xlabel="batch size", ylabel="samples a second", title="SimpleNet by batch size")
     axes.set_xticks(batches, batches)
     axes.minorticks_off()
     axes.grid(alpha=0.3)
     axes.legend()
-    figure.supxlabel(footer, fontsize=7, color="grey", x=0.01, ha="left")
-    return figure
-
-
-def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("results", type=pathlib.Path)
-    options = parser.parse_args()
-    source = options.results.resolve()
-    machine = source.parents[1].name
-    out = ROOT / "plots" / machine / "03_model_to_gpu.svg"
-    plt.rcParams.update({"svg.hashsalt": "gradus", "svg.fonttype": "none", "font.size": 9})
-    lines, date = read(source)
-    repetitions = min(len(v) for by_batch in lines.values() for v in by_batch.values())
-    out.parent.mkdir(parents=True, exist_ok=True)
-    footer = f"{machine} · cpu · {date} · n = {repetitions} · {source.relative_to(ROOT)}"
-    draw(lines, footer).savefig(out, metadata={"Date": None, "Creator": None})
-    print(out.relative_to(ROOT))
+    return figure.picture(drawing, report, cases, source)
 
 
 if __name__ == "__main__":
-    main()
+    figure.run(draw, __doc__)

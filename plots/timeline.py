@@ -6,10 +6,7 @@
 writes plots/<machine>/02_device_transfer_overlap.svg (beside the CSV, if that is not a result). The same file gives the same
 bytes (with the same matplotlib).
 """
-import argparse
 import csv
-import pathlib
-import sys
 
 import figure
 
@@ -19,19 +16,21 @@ COLOUR = [figure.BLUE, figure.ORANGE, figure.GREEN, figure.PURPLE]
 def read(path):
     """(device, {schedule: {row: [(batch, start, end)]}}); times in milliseconds."""
     schedules, devices = {}, set()
-    with open(path, newline="", encoding="utf-8") as file:
-        try:
+    try:
+        with open(path, newline="", encoding="utf-8") as file:
             for line in csv.DictReader(file):
                 start, end = float(line["start_ms"]), float(line["end_ms"])
                 if not 0 <= start <= end < float("inf"):
-                    sys.exit(f"{path}: a span from {start} to {end} ms")
+                    raise figure.Failure(f"{path}: a span from {start} to {end} ms")
                 rows = schedules.setdefault(line["schedule"], {})
                 rows.setdefault(line["row"], []).append((int(line["batch"]), start, end))
                 devices.add(line["device"])
-        except (KeyError, TypeError, ValueError) as error:
-            sys.exit(f"{path}: is not a timeline: {error!r}")
+    except OSError as error:
+        raise figure.Failure(f"{path}: {error.strerror}") from None
+    except (KeyError, TypeError, ValueError) as error:
+        raise figure.Failure(f"{path}: is not a timeline: {error!r}") from None
     if len(devices) != 1:
-        sys.exit(f"{path}: a timeline of {len(devices)} devices")
+        raise figure.Failure(f"{path}: a timeline of {len(devices)} devices")
     return devices.pop(), schedules
 
 
@@ -46,26 +45,19 @@ def panel(axes, title, rows):
     axes.grid(axis="x", alpha=0.3)
 
 
-def draw(plt, schedules):
+def draw(plt, source):
+    device, schedules = read(source)
     drawing, panels = plt.subplots(len(schedules), 1, figsize=(8, 1 + 1.4 * len(schedules)), sharex=True,
                                    squeeze=False, layout="constrained")
     for axes, (title, rows) in zip(panels[:, 0], schedules.items()):
         panel(axes, title, rows)
     panels[-1, 0].set(xlabel="milliseconds; the digit is the batch")
     panels[-1, 0].set_xlim(left=0)
-    return drawing
-
-
-def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("timeline", type=pathlib.Path)
-    parser.add_argument("--out", type=pathlib.Path, help="default: plots/<machine>/<name>.svg")
-    options = parser.parse_args()
-    device, schedules = read(options.timeline)
-    plt = figure.pyplot()
-    figure.save(draw(plt, schedules), f"{device} · {figure.shown(options.timeline)}", device.startswith("sim"),
-                options.out or figure.output_of(options.timeline))
+    spans = [[device, schedule, row, *span] for schedule, rows in schedules.items()
+             for row, spans in rows.items() for span in spans]
+    return figure.Picture(drawing, f"{device} · {figure.shown(source)}", ["SIMULATED"] * device.startswith("sim"),
+                          [["device", "schedule", "row", "batch", "start_ms", "end_ms"], *spans])
 
 
 if __name__ == "__main__":
-    main()
+    figure.run(draw, __doc__)

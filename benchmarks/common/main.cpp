@@ -2,6 +2,7 @@
 // built. With --environment it prints what the results file shall say of machine and build, as JSON.
 #include <benchmark/benchmark.h>
 #include <gradus/base/parallel.h>
+#include <gradus/base/random.h>
 #include <gradus/base/version.h>
 #include <gradus/io/environment_json.h>
 
@@ -31,6 +32,7 @@ int main(int argc, char** argv) {
   benchmark::AddCustomContext("gradus_version", GRADUS_VERSION);
   benchmark::AddCustomContext("gradus_build_type", GRADUS_BUILD_TYPE);
   benchmark::AddCustomContext("gradus_threads", std::to_string(gradus::get_num_threads()));
+  benchmark::AddCustomContext("gradus_seed", std::to_string(gradus::Generator::kDefaultSeed));
   benchmark::Initialize(&argc, argv);
   if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 2;
   benchmark::RunSpecifiedBenchmarks();

@@ -4,7 +4,7 @@ import pathlib
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
-from driver import bench, doctor, lessons, tests  # noqa: E402
+from driver import bench, doctor, lessons, plot, tests  # noqa: E402
 from driver.shell import Failure  # noqa: E402
 
 EPILOG = """a first day:
@@ -34,9 +34,17 @@ def parser():
     test.add_argument("-L", "--label", help="only tests with this label: unit, install, lesson03, ops, …")
     test.add_argument("--sanitizers", action="store_true", help="under AddressSanitizer and ThreadSanitizer")
 
-    measure = command("bench", bench.bench, "run the lessons' benchmarks; JSON goes to results/")
-    measure.add_argument("lessons", nargs="*", metavar="NN", help="lessons such as 3 or 03 (default: all)")
-    measure.add_argument("--quick", action="store_true", help="one brief pass")
+    measure = command("bench", bench.bench, "run the benchmarks; what they measure goes to results/")
+    measure.add_argument("lessons", nargs="*", metavar="NN", help="lessons such as 3 or 03, or ops (default: all)")
+    measure.add_argument("--device", default="auto", help="only cases of cpu, sim, cuda or cuda:N (default: all)")
+    measure.add_argument("--threads", type=int, metavar="N", help="only cases with N threads, on N cores (default: all)")
+    measure.add_argument("--quick", action="store_true", help="one brief pass: shows that it runs, no times to quote")
+    measure.add_argument("--save", metavar="NAME", help="the folder under results/<machine>/ (default: <date>-<revision>; "
+                         "reference is the committed one)")
+    measure.add_argument("--resume", action="store_true", help="go on where the same command was interrupted")
+
+    draw = command("plot", plot.plot, "draw the figures of measured results, into plots/")
+    draw.add_argument("--results", metavar="DIR", help="results/<machine>/<run> (default: this machine's newest)")
 
     setup = command("setup", doctor.setup, "install what learn and test need")
     setup.add_argument("--dev", action="store_true", help="also clang, clang-format, clang-tidy, ccache")

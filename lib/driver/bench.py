@@ -1,21 +1,13 @@
-"""bench: runs a lesson's benchmark and its programs in release mode, and keeps what they measured under results/."""
+"""bench: runs benchmarks and lessons in release mode, and keeps what they measured under results/."""
 import datetime
-import hashlib
 import json
 import os
-import platform
-import socket
+import re
 import subprocess
 
-from . import build, packages, shell
-from .lessons import SKIPPED, chosen, programs_of
+from . import build, launches, packages, results, shell
+from .lessons import DEVICE, SKIPPED, chosen, programs_of
 from .shell import ROOT, Failure, say
-
-
-def machine():
-    """A name for this machine that does not give its host name away."""
-    digest = hashlib.sha256(socket.gethostname().encode()).hexdigest()[:8]
-    return f"{platform.system().lower()}-{platform.machine()}-{digest}"
 
 
 def refuse_slow_builds(known):
@@ -26,66 +18,101 @@ def refuse_slow_builds(known):
                       "benchmarks need Release without a sanitizer. ./gradus clean, then again.")
 
 
-def complete(path, environment):
-    """Adds what machine and build are to a results file, and takes the host name out."""
-    report = json.loads(path.read_text())
-    report["context"]["host_name"] = machine()
-    report["context"]["environment"] = environment
-    path.write_text(json.dumps(report, indent=1) + "\n")
+def flags_of(known):
+    """The compiler's flags as CMake knows them."""
+    native = "-march=native" if known.get("GRADUS_NATIVE") == "ON" else ""
+    return " ".join(filter(None, (known.get("CMAKE_CXX_FLAGS"), known.get("CMAKE_CXX_FLAGS_RELEASE"), native))) or None
+
+
+def split_names(names):
+    """(lessons, ops benchmarks) that were asked for: all without names; "ops" is all of the ops."""
+    every = sorted(path.stem.removesuffix("_bench") for path in (ROOT / "benchmarks" / "ops").glob("*_bench.cpp"))
+    asked = [name for name in names if name == "ops" or name.startswith("ops_")]
+    unknown = [name for name in asked if name != "ops" and name.removeprefix("ops_") not in every]
+    if unknown:
+        raise Failure(f"no benchmark '{unknown[0]}'; there are {', '.join('ops_' + name for name in every)}", 2)
+    ops = every if "ops" in asked or not names else [name for name in every if f"ops_{name}" in asked]
+    others = [name for name in names if name not in asked]
+    return chosen(others) if others or not names else [], ops
+
+
+def folder_for(name):
+    if name and not re.fullmatch(r"[A-Za-z0-9][\w.-]*", name):
+        raise Failure(f"--save: '{name}' is no name for a folder: letters, digits, '.', '-', '_'", 2)
+    return ROOT / "results" / results.machine() / (name or f"{datetime.date.today()}-{shell.revision()}")
+
+
+def check_options(options):
+    if not DEVICE.fullmatch(options.device):
+        raise Failure(f"--device: expected auto, cpu, sim, sim:N, cuda or cuda:N, got '{options.device}'", 2)
+    cores = len(os.sched_getaffinity(0))
+    if options.threads is not None and not 1 <= options.threads <= cores:
+        raise Failure(f"--threads: expected 1 to {cores}, as many as there are cores, got {options.threads}", 2)
 
 
 def bench(options):
-    lessons = chosen(options.lessons)
-    stems = [f"{lesson}_bench" for lesson in lessons if (ROOT / "benchmarks" / f"{lesson}_bench.cpp").exists()]
+    check_options(options)
+    lessons, ops = split_names(options.lessons)
+    folder = folder_for(options.save)
+    stems = [lesson for lesson in lessons if (ROOT / "benchmarks" / f"{lesson}_bench.cpp").exists()]
     packages.ensure(packages.BENCH, "./gradus bench")
     build.configure("release", ["BENCHMARKS", "LESSONS"], "AUTO" if build.has_driver() else "OFF")
     refuse_slow_builds(build.cache("release"))
-    build.build("release", [f"bench_{stem[:2]}" for stem in stems] + [f"lesson_{lesson[:2]}" for lesson in lessons])
-    folder = ROOT / "results" / machine() / f"{datetime.date.today()}-{shell.revision()}"
+    build.build("release", [f"bench_{stem[:2]}" for stem in stems] + [f"bench_ops_{name}" for name in ops]
+                + [f"lesson_{lesson[:2]}" for lesson in lessons])
     folder.mkdir(parents=True, exist_ok=True)
-    failed = [stem for stem in stems if not run_benchmark(stem, folder, options.quick)]
-    failed += [program for lesson in lessons for program in programs_of(lesson)
-               if not run_lesson(program, folder, options.quick)]
+    programs = [(stem, f"{stem}_bench") for stem in stems] + [(f"ops_{name}", f"{name}_bench") for name in ops]
+    try:
+        failed = launches.measure(programs, folder, options, flags_of(build.cache("release")))
+        failed += [program for lesson in lessons for program in programs_of(lesson)
+                   if not run_lesson(program, folder, options)]
+    except KeyboardInterrupt:
+        say(f"\nWhat was finished is kept in {folder.relative_to(ROOT)}. To go on:\n  {again(options, folder)}")
+        raise
     if failed:
         raise Failure(f"bench: {', '.join(failed)} failed")
     return 0
 
 
-def keep(partial, out):
-    os.replace(partial, out)
-    say(f"results: {out.relative_to(ROOT)}")
+def again(options, folder):
+    """The command that goes on where this one stopped."""
+    words = ["./gradus", "bench", *options.lessons]
+    words += ["--device", options.device] if options.device != "auto" else []
+    words += ["--threads", str(options.threads)] if options.threads is not None else []
+    words += ["--quick"] if options.quick else []
+    return " ".join([*words, "--save", folder.name, "--resume"])
 
 
-def run_benchmark(stem, folder, quick):
-    out = folder / f"{stem.removesuffix('_bench')}.json"
-    partial = out.with_suffix(".partial")
-    effort = (["--benchmark_min_time=0.02", "--benchmark_repetitions=1"] if quick else
-              ["--benchmark_repetitions=9", "--benchmark_enable_random_interleaving=true"])
-    program = build.BUILD / "release" / "benchmarks" / stem
-    environment = json.loads(shell.output_of([program, "--environment"]) or "null")  # the load before, not after
-    command = [program, *effort, f"--benchmark_out={partial}", "--benchmark_out_format=json"]
-    if shell.run(command) != 0:
-        partial.unlink(missing_ok=True)
-        return False
-    complete(partial, environment)
-    keep(partial, out)
-    return True
-
-
-def run_lesson(program, folder, quick):
+def run_lesson(program, folder, options):
     """Keeps the line that a lesson's --json prints at the end: its numbers, and what the tutorials' claims came to."""
-    command = [build.BUILD / "release" / "lessons" / program, "--json", *(["--quick"] if quick else [])]
-    say("$ " + " ".join(map(str, command)))
-    process = subprocess.run(list(map(str, command)), cwd=ROOT, stdout=subprocess.PIPE, text=True, check=False)
-    if process.returncode == SKIPPED:
-        say(f"{program}: skipped")
-        return True
-    if process.returncode != 0:
-        return False
-    report = {"machine": machine(), "date": str(datetime.date.today()), "revision": shell.revision(),
-              **json.loads(process.stdout.splitlines()[-1])}
     out = folder / f"{program}.lesson.json"
-    partial = out.with_suffix(".partial")
-    partial.write_text(json.dumps(report, indent=1) + "\n")
-    keep(partial, out)
+    if options.resume and out.exists() and results.load(out)["suite"] == results.suite(version(), shell.revision()):
+        say(f"{program}: is there already")
+        return True
+    arguments = ["--json", *(["--quick"] if options.quick else []),
+                 *(["--device", options.device] if options.device != "auto" else [])]
+    command = [build.BUILD / "release" / "lessons" / program, *arguments]
+    say("$ " + " ".join(map(str, command)))
+    started = datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds")
+    process = subprocess.run(list(map(str, command)), cwd=ROOT, stdout=subprocess.PIPE, text=True, check=False,
+                             preexec_fn=launches.on_cores(options.threads))
+    if process.returncode not in (0, SKIPPED):
+        return False
+    lines = process.stdout.strip().splitlines() or [""]
+    skipped = process.returncode == SKIPPED
+    try:
+        line = {} if skipped else json.loads(lines[-1])
+        report = {"schema": results.NAME, "kind": "lesson", "program": program, "machine": results.machine(),
+                  "started": started, "suite": results.suite(version(), shell.revision()),
+                  "environment": line.get("environment"), "run": {"arguments": arguments, "seed": line.get("seed")},
+                  "status": "skipped" if skipped else "measured",
+                  "reason": (lines[-1] or "it did not say why") if skipped else None, "results": line.get("results", {})}
+        results.write(report, out)
+    except (ValueError, AttributeError) as error:
+        raise Failure(f"{program} --json: its last line is not its results: {error}") from None
+    say(f"{program}: skipped: {report['reason']}" if skipped else f"results: {out.relative_to(ROOT)}")
     return True
+
+
+def version():
+    return re.search(r"project\(gradus VERSION ([\d.]+)", (ROOT / "CMakeLists.txt").read_text()).group(1)

@@ -14,7 +14,7 @@ LEARN = ["g++", "cmake", "ninja-build", "libdnnl-dev", "ocl-icd-opencl-dev", "li
 BENCH = [*LEARN, "libbenchmark-dev"]
 TEST = [*BENCH, "libgtest-dev", "libgmock-dev"]
 DEV = ["clang", "clang-format", "clang-tidy", "ccache"]
-REPORT = ["python3-matplotlib", "libbenchmark-tools"]
+REPORT = ["python3-matplotlib", "python3-scipy", "libbenchmark-tools"]
 CUDA = ["python3-venv"]
 
 # A program on the PATH is good enough, wherever it came from.

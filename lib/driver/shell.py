@@ -2,7 +2,9 @@
 import os
 import pathlib
 import shlex
+import shutil
 import subprocess
+import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
@@ -46,6 +48,15 @@ def output_of(command):
     return result.stdout.strip() if result.returncode == 0 else ""
 
 
+def python_with(module, package, purpose):
+    """A Python that has `module`: this one, or the system's, for which Debian's packages are."""
+    for python in (sys.executable, "/usr/bin/python3"):
+        if output_of([python, "-c", f"import {module}; print('yes')"]) == "yes":
+            return python
+    raise Failure(f"{purpose} needs {module}, which this Python lacks: ./gradus setup --report, "
+                  f"or sudo apt-get install -y --no-install-recommends {package}")
+
+
 def memory_gib():
     pages = os.sysconf("SC_PHYS_PAGES")
     return pages * os.sysconf("SC_PAGE_SIZE") / 2**30
@@ -59,6 +70,18 @@ def jobs():
 def duration(seconds):
     minutes, rest = divmod(round(seconds), 60)
     return f"{minutes} min {rest} s" if minutes else f"{rest} s"
+
+
+def seconds(value):
+    """A measured time: three digits and a unit."""
+    for unit, scale in (("s", 1), ("ms", 1e-3), ("us", 1e-6)):
+        if value >= scale:
+            return f"{value / scale:.3g} {unit}"
+    return f"{value / 1e-9:.3g} ns"
+
+
+def columns():
+    return shutil.get_terminal_size().columns
 
 
 def revision():

@@ -278,36 +278,6 @@ class Bench(Case):
                 bench.refuse_slow_builds(known)
         bench.refuse_slow_builds({"CMAKE_BUILD_TYPE": "Release", "GRADUS_SANITIZE": ""})
 
-    def test_results_say_what_the_machine_is_and_do_not_name_the_host(self):
-        path = self.state / "r.json"
-        path.write_text(json.dumps({"context": {"host_name": "secret"}, "benchmarks": []}))
-        with mock.patch.object(bench.socket, "gethostname", lambda: "secret"):
-            bench.complete(path, {"host": {"cores": 2}})
-        self.assertNotIn("secret", path.read_text())
-        self.assertEqual(json.loads(path.read_text())["context"]["environment"], {"host": {"cores": 2}})
-        self.assertEqual(json.loads(path.read_text())["benchmarks"], [])
-
-    def lesson(self, text):
-        """run_lesson() of a made-up program: (its answer, the file it kept or None)."""
-        program = self.state / "release" / "lessons" / "09_made_up"
-        program.parent.mkdir(parents=True, exist_ok=True)
-        program.write_text("#!/bin/sh\n" + text)
-        program.chmod(0o755)
-        with mock.patch.object(build, "BUILD", self.state), mock.patch.object(bench, "ROOT", self.state):
-            answer, _ = self.said(bench.run_lesson, "09_made_up", self.state, False)
-        kept = self.state / "09_made_up.lesson.json"
-        return answer, json.loads(kept.read_text()) if kept.exists() else None
-
-    def test_keeps_the_numbers_that_a_lesson_prints_last(self):
-        line = '{"lesson": "09_made_up", "seed": 0, "results": {"C03_ratio": [0.5]}}'
-        answer, kept = self.lesson(f"echo '== 1. Words =='\necho '{line}'\n")
-        self.assertTrue(answer)
-        self.assertEqual((kept["results"], kept["machine"]), ({"C03_ratio": [0.5]}, bench.machine()))
-
-    def test_a_lesson_that_fails_or_is_skipped_leaves_no_file(self):
-        self.assertEqual(self.lesson("exit 1\n"), (False, None))
-        self.assertEqual(self.lesson("exit 77\n"), (True, None))
-
 
 class Build(Case):
     def test_cache_is_read_and_a_known_configuration_is_left_alone(self):

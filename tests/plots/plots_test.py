@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""The plotting programs of lesson 02: the break-even size, what is refused, and, where matplotlib is, what they draw."""
+"""The plotting programs: the break-even size, what is refused, and, where matplotlib is, what they draw."""
 import contextlib
-import importlib.util
+import csv
 import io
-import json
+import math
 import pathlib
 import subprocess
 import sys
@@ -12,26 +12,35 @@ import unittest
 
 PLOTS = pathlib.Path(__file__).resolve().parents[2] / "plots"
 sys.dont_write_bytecode = True
-sys.path.insert(0, str(PLOTS))
+sys.path[:0] = [str(PLOTS), str(PLOTS.parent / "tests" / "driver")]
 import break_even  # noqa: E402
+import draw_all  # noqa: E402
+import figure  # noqa: E402
+import learning_curve  # noqa: E402
+import made  # noqa: E402
 import timeline  # noqa: E402
+from driver import google_benchmark, results, shell  # noqa: E402
 
-HAVE_MATPLOTLIB = importlib.util.find_spec("matplotlib") is not None
+try:
+    PYTHON = shell.python_with("matplotlib", "python3-matplotlib", "the test")
+except shell.Failure:
+    PYTHON = None
 TIMELINE = """device,schedule,row,batch,start_ms,end_ms
 sim:0,one stream,copy,0,0,2
 sim:0,one stream,compute,0,2,5.5
 """
 
 
-def bench_results(device, there_and_back):
-    runs = [{"run_name": f"Matmul/cpu/n:{n}/min_time:0.050/real_time", "real_time": 1000 * t, "time_unit": "us"}
-            for n, t in {64: 1, 128: 8}.items()]
+def bench_results(device, there_and_back, **context):
+    seconds = {f"Matmul/cpu/n:{n}/min_time:0.050/real_time": [t * 1e-3] for n, t in {64: 1, 128: 8}.items()}
     for case, times in (("Matmul", {64: 1, 128: 2}), ("MatmulThereAndBack", there_and_back)):
-        runs += [{"run_name": f"{case}/{device}/n:{n}/min_time:0.050/real_time", "real_time": t, "time_unit": "ms"}
-                 for n, t in times.items()]
-    runs += [{"run_name": "Memcpy/cpu/bytes:1024/real_time", "real_time": 30, "time_unit": "ns"},
-             {"run_name": f"HostToDevice_pinned/{device}/bytes:1024/real_time", "real_time": 90, "time_unit": "ns"}]
-    return json.dumps({"context": {"date": "2026-11-30T12:00:00"}, "benchmarks": runs})
+        seconds |= {f"{case}/{device}/n:{n}/min_time:0.050/real_time": [t * 1e-3] for n, t in times.items()}
+    seconds |= {"Memcpy/cpu/bytes:1024/real_time": [30e-9], f"HostToDevice_pinned/{device}/bytes:1024/real_time": [90e-9]}
+    return results.text_of(made.report(seconds, launches=1, **context))
+
+
+def reports(*rows, **context):
+    return results.text_of(results.convert(made.google(*rows, **context)))
 
 
 class BreakEven(unittest.TestCase):
@@ -55,7 +64,7 @@ class BreakEven(unittest.TestCase):
         self.assertEqual(break_even.verdict({64: 2, 128: 2}, {64: 1, 128: 1}), "pays at every n from 64 on")
 
 
-class Files(unittest.TestCase):
+class Folder(unittest.TestCase):
     def setUp(self):
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)
@@ -66,8 +75,10 @@ class Files(unittest.TestCase):
         path.write_text(text, encoding="utf-8")
         return path
 
+
+class Files(Folder):
     def refused(self, read, path, message):
-        with self.assertRaises(SystemExit) as caught, contextlib.redirect_stdout(io.StringIO()):
+        with self.assertRaises(shell.Failure) as caught, contextlib.redirect_stdout(io.StringIO()):
             read(path)
         self.assertIn(message, str(caught.exception))
 
@@ -83,17 +94,52 @@ class Files(unittest.TestCase):
                               (TIMELINE + "cuda:0,one stream,copy,0,0,2\n", "of 2 devices")):
             self.refused(timeline.read, self.write("bad.csv", text), message)
 
-    def test_results_without_the_lesson_are_refused(self):
-        path = self.write("r.json", json.dumps({"context": {"date": "2026-11-30T12:00:00"}, "benchmarks": []}))
-        self.refused(break_even.read, path, "holds no case of lesson 02")
+    def test_what_is_no_learning_curve_is_refused(self):
+        head = ",".join(learning_curve.COLUMNS)
+        for text, message in ((head, "has no epochs"), ("epoch\n1\n", "is not a learning curve"),
+                              (f"{head}\n1,2,3,x,5\n", "is not a learning curve"), (f"{head}\nnan,2,3,4,5\n", "no number")):
+            self.refused(learning_curve.read, self.write("bad.csv", text), message)
+        self.refused(learning_curve.read, self.folder / "none.csv", "No such file")
+
+    def test_where_figures_go(self):
+        self.assertEqual(figure.output_of(figure.ROOT / "results/m/reference/03_x.json"), figure.ROOT / "plots/m/03_x")
+        self.assertEqual(figure.output_of(figure.ROOT / "results/m/2026-11-30-abc/03_x.json"),
+                         figure.ROOT / "plots/m/2026-11-30-abc/03_x")
+        self.assertEqual(figure.output_of(figure.ROOT / "results/n/reference/03_x.json"), figure.ROOT / "plots/n/03_x")
+        self.assertEqual(figure.output_of(self.folder / "03_x.json"), self.folder / "03_x")
+
+    def test_the_footer_and_the_marks_say_what_a_reader_must_know(self):
+        report = results.convert(made.google(made.row("A/sim:0", 1), made.row("B", 1), made.row("B", 2),
+                                             gradus_build_type="Debug"), revision="0123abcd-dirty", name="m")
+        report["run"].update(quick=True, finished=False)
+        self.assertEqual(figure.marks(report, report["cases"]), ["SIMULATED", "QUICK", "UNFINISHED", "DEBUG BUILD"])
+        self.assertEqual(figure.footer(report, report["cases"], self.folder / "x.json"),
+                         "m · cpu, sim:0 SIMULATED · 2026-11-30 · 0123abcd-dirty · n = 1 to 2 · x.json")
+
+    def test_what_is_drawn_in_which_way(self):
+        for name in ("01_env_check.json", "ops_x.json", "01_env_check.lesson.json", "03_model_to_gpu.unfinished.json",
+                     "04_train_loop_curve.csv", "other.csv", "04_train_loop.txt"):
+            self.write(name, "")
+        self.assertEqual([path.name for path, _ in draw_all.sources(self.folder)],
+                         ["01_env_check.json", "ops_x.json", "04_train_loop_curve.csv"])
+
+
+@unittest.skipUnless(PYTHON, "matplotlib is not installed")
+class Figures(Folder):
 
     def draw(self, program, source):
+        """The bytes of (SVG, PNG, CSV) of a source."""
         out = self.folder / "out.svg"
-        subprocess.run([sys.executable, "-B", PLOTS / program, source, "--out", out], check=True, timeout=120,
-                       stdout=subprocess.DEVNULL)
-        return out.read_bytes()
+        self.run_program(program, source, "--out", out)
+        return tuple(path.read_bytes() for path in figure.outputs(out.with_suffix("")))
 
-    @unittest.skipUnless(HAVE_MATPLOTLIB, "matplotlib is not installed")
+    def run_program(self, program, *arguments, status=0):
+        """What a program printed."""
+        done = subprocess.run([PYTHON, "-B", PLOTS / program, *arguments], check=False, timeout=120, text=True,
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        self.assertEqual(done.returncode, status, done.stdout)
+        return done.stdout
+
     def test_the_same_input_gives_the_same_bytes_and_simulated_times_are_marked(self):
         for program, sim, cuda in (
                 ("timeline.py", self.write("sim.csv", TIMELINE),
@@ -102,15 +148,69 @@ class Files(unittest.TestCase):
                  self.write("cuda.json", bench_results("cuda", {64: 4, 128: 2})))):
             drawn = self.draw(program, sim)
             self.assertEqual(drawn, self.draw(program, sim))
-            self.assertIn(b">SIMULATED<", drawn)
-            self.assertNotIn(b">SIMULATED<", self.draw(program, cuda))
+            self.assertIn(b">SIMULATED<", drawn[0])
+            self.assertNotIn(b">SIMULATED<", self.draw(program, cuda)[0])
 
-    @unittest.skipUnless(HAVE_MATPLOTLIB, "matplotlib is not installed")
     def test_the_break_even_is_in_the_title(self):
         crosses = self.write("c.json", bench_results("cuda", {64: 4, 128: 2}))  # 4 times slower, 4 times faster
-        self.assertIn(b"break-even at n = 91", self.draw("break_even.py", crosses))
+        self.assertIn(b"break-even at n = 91", self.draw("break_even.py", crosses)[0])
         never = self.write("n.json", bench_results("cuda", {64: 3, 128: 9}))
-        self.assertIn(b"no break-even up to n = 128", self.draw("break_even.py", never))
+        self.assertIn(b"no break-even up to n = 128", self.draw("break_even.py", never)[0])
+
+    def test_results_without_the_lesson_are_drawn_by_their_medians(self):
+        other = self.write("02_device_transfer.json", reports(made.row("Matmul/cpu/n:64", 1)))
+        self.assertIn("lacks the products", self.run_program("break_even.py", other, status=1))
+        said = self.run_program("draw_all.py", self.folder)
+        self.assertIn("not drawn in that way", said)
+        self.assertTrue((self.folder / "02_device_transfer.svg").exists())
+
+    def test_BEN_03_a_point_a_case_with_its_range(self):
+        rows = [made.row("Step/64/real_time", time, "ms") for time in (10, 11, 10, 30, 10)]
+        rows += [made.aggregate("Step/64/real_time", "mean", 14.2, "ms"), made.row("Other", 5, "us")]
+        source = self.write("x.json", reports(*rows, gradus_build_type="Debug"))
+        drawn = self.draw("medians.py", source)
+        self.assertEqual(drawn, self.draw("medians.py", source))
+        table = list(csv.DictReader(io.StringIO(drawn[2].decode())))
+        self.assertEqual([row["case"] for row in table], ["Other", "Step/64"])
+        self.assertEqual([float(table[1][key]) for key in ("median_s", "min_s", "max_s", "samples")], [0.01, 0.01, 0.03, 5])
+        self.assertAlmostEqual(float(table[0]["median_s"]), 5e-6)
+        self.assertIn(b">DEBUG BUILD<", drawn[0])
+        self.assertIn(b"2026-11-30", drawn[0])
+
+    def test_BEN_01_bad_rows_are_named_and_the_others_drawn(self):
+        google = made.google(made.row("Good", 1), made.row("Counter", 1, ratio=math.nan, label='a"b\\c'), made.row("Time", math.inf),
+                             {"name": "Skipped", "error_occurred": True, "error_message": "skipped: no GPU"})
+        self.write("x.json", results.text_of(results.convert(google_benchmark.parse(made.text(google), "x"))))
+        self.write("empty.json", reports())
+        said = self.run_program("draw_all.py", self.folder)
+        for words in ("left out Time, failed: no sample is a number", "left out Skipped, skipped: no GPU",
+                      "Counter has values that are no numbers: counters.ratio[0] was nan", "holds no case with a time"):
+            self.assertIn(words, said)
+        self.assertIn(b"Counter", (self.folder / "x.csv").read_bytes())
+        self.assertFalse((self.folder / "empty.svg").exists())
+
+    def test_BEN_01_of_a_cut_file_no_old_figure_is_left(self):
+        whole = reports(made.row("A", 1))
+        good, cut = self.write("good.json", whole), self.write("cut.json", whole)
+        self.run_program("draw_all.py", self.folder)
+        self.assertTrue((self.folder / "cut.svg").exists())
+        cut.write_text(whole[:-100], encoding="utf-8")
+        said = self.run_program("draw_all.py", self.folder, status=1)
+        self.assertIn("cut.json: is not JSON (cut off, perhaps)", said)
+        self.assertEqual([path.exists() for path in figure.outputs(self.folder / "cut")], [False] * 3)
+        self.assertTrue(good.with_suffix(".svg").exists())
+
+    def test_an_empty_folder(self):
+        self.assertIn("holds no results", self.run_program("draw_all.py", self.folder, status=1))
+
+    def test_each_committed_result_can_be_drawn(self):
+        for folder in sorted((figure.ROOT / "results").glob("*/reference")):
+            copy = self.folder / folder.name
+            copy.mkdir()
+            for path, _ in draw_all.sources(folder):
+                (copy / path.name).write_bytes(path.read_bytes())
+            self.run_program("draw_all.py", copy)
+            self.assertTrue(all(path.with_suffix(".svg").exists() for path, _ in draw_all.sources(copy)))
 
 
 if __name__ == "__main__":
