@@ -6,10 +6,14 @@
 
 #ifdef __CUDACC__
 #define GRADUS_HD __host__ __device__
+#else
+#define GRADUS_HD
+#endif
+
+#ifdef __CUDA_ARCH__
 #define GRADUS_UNROLL _Pragma("unroll")
 #define GRADUS_NO_UNROLL _Pragma("unroll 1")
 #else
-#define GRADUS_HD
 #define GRADUS_UNROLL
 #define GRADUS_NO_UNROLL
 #endif
