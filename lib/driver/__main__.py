@@ -4,7 +4,7 @@ import pathlib
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
-from driver import bench, doctor, lessons, plot, tests  # noqa: E402
+from driver import bench, compare, doctor, lessons, plot, tests  # noqa: E402
 from driver.shell import Failure  # noqa: E402
 
 EPILOG = """a first day:
@@ -42,6 +42,11 @@ def parser():
     measure.add_argument("--save", metavar="NAME", help="the folder under results/<machine>/ (default: <date>-<revision>; "
                          "reference is the committed one)")
     measure.add_argument("--resume", action="store_true", help="go on where the same command was interrupted")
+
+    judge = command("compare", compare.compare, "say which cases of results B are faster or slower than in A; exit status "
+                    "0: none slower, 1: some slower, 2: they cannot be compared")
+    judge.add_argument("a", metavar="A", help="a results file, or a folder of them: results/<machine>/<run>")
+    judge.add_argument("b", metavar="B")
 
     draw = command("plot", plot.plot, "draw the figures of measured results, into plots/")
     draw.add_argument("--results", metavar="DIR", help="results/<machine>/<run> (default: this machine's newest)")

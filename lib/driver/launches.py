@@ -120,29 +120,34 @@ def wanted(raw, options):
 
 
 def measure(stems, folder, options, flags):
-    """Measures (result's name, program) one after the other; returns the names of those that failed."""
+    """Measures (result's name, program) in rounds, a launch of each program in each, so that an hour's mood of the machine does
+    not fall on one of them. Returns the names of those that failed."""
     programs = [Program(stem, name, folder, options, flags) for stem, name in stems]
-    progress = Progress(sum(program.work() for program in programs))
-    failed = []
     for program in programs:
         if not program.raw:
             say(f"{program.stem}: has no case " + ("that fits --device and --threads" if program.all else "at all"))
-            failed += [] if program.all else [program.stem]
-        elif not run_launches(program, progress, folder):
-            failed.append(program.stem)
+    failed = [program.stem for program in programs if not program.all]
+    programs = [program for program in programs if program.raw]
+    progress = Progress(sum(program.work() for program in programs))
+    for number in range(max((program.protocol["launches"] for program in programs), default=0)):
+        for program in programs:
+            if program.stem not in failed and not run_round(program, number, progress, folder):
+                failed.append(program.stem)
     return failed
 
 
-def run_launches(program, progress, folder):
-    """True where all launches ended well and no case failed."""
-    if not program.work() and program.report["run"]["finished"]:
+def run_round(program, number, progress, folder):
+    """One launch of a program, and after the last one its results. False where it ended with an error or a case failed."""
+    names = program.missing(number)
+    if names and not run_launch(program, number, names, progress, folder):
+        say(f"{program.stem}: ended with an error; what it had measured is in {program.unfinished.relative_to(ROOT)}"
+            if program.report else f"{program.stem}: ended with an error")
+        return False
+    if number + 1 < program.protocol["launches"]:
+        return True
+    if program.report["run"]["finished"] and not names:
         say(f"{program.stem}: is there already")
     else:
-        for number in range(program.protocol["launches"]):
-            names = program.missing(number)
-            if names and not run_launch(program, number, names, progress, folder):
-                say(f"{program.stem}: stopped with an error")
-                return False
         program.finish()
         table(program.report)
         say(f"results: {program.out.relative_to(ROOT)}")

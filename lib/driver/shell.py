@@ -1,4 +1,6 @@
 """Running other programs, and what this machine has."""
+import functools
+import json
 import os
 import pathlib
 import shlex
@@ -38,23 +40,25 @@ def run(command, **options):
         raise
 
 
-def output_of(command):
-    """A command's standard output; empty where it fails or does not exist."""
+def output_of(command, given=None):
+    """A command's standard output; empty where it fails or does not exist. `given`: JSON for its standard input."""
+    source = {"stdin": subprocess.DEVNULL} if given is None else {"input": json.dumps(given)}
     try:
-        result = subprocess.run(list(map(str, command)), cwd=ROOT, capture_output=True, text=True, check=False,
-                                stdin=subprocess.DEVNULL, env={**os.environ, "LC_ALL": "C"})
+        result = subprocess.run(list(map(str, command)), cwd=ROOT, capture_output=True, text=True, check=False, **source,
+                                env={**os.environ, "LC_ALL": "C"})
     except OSError:
         return ""
     return result.stdout.strip() if result.returncode == 0 else ""
 
 
+@functools.lru_cache(maxsize=None)
 def python_with(module, package, purpose):
     """A Python that has `module`: this one, or the system's, for which Debian's packages are."""
     for python in (sys.executable, "/usr/bin/python3"):
         if output_of([python, "-c", f"import {module}; print('yes')"]) == "yes":
             return python
     raise Failure(f"{purpose} needs {module}, which this Python lacks: ./gradus setup --report, "
-                  f"or sudo apt-get install -y --no-install-recommends {package}")
+                  f"or sudo apt-get install -y --no-install-recommends {package}", 2)
 
 
 def memory_gib():

@@ -7,7 +7,8 @@ from .shell import Failure, say
 
 # ThreadSanitizer runs what has threads of its own: (programs, ctest arguments).
 THREADED = [
-    (["data_tests", "kernels_tests", "runtime_tests"], ["-L", "^unit.(data|kernels|runtime)$"]),
+    (["backends_tests", "data_tests", "kernels_tests", "runtime_tests"],
+     ["-L", "^unit.(backends|data|kernels|runtime)$"]),
     (["base_tests"], ["-L", "^unit.base$", "-R", "Parallel|Stats|Log"]),
 ]
 

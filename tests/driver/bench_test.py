@@ -218,6 +218,17 @@ class Bench(unittest.TestCase):
         self.bench("09", "--resume")
         self.assertEqual((len(self.ran()) - count, self.report()["suite"]["revision"]), (3, "76543210"))
 
+    def test_programs_take_turns(self):
+        self.program("benchmarks/quick_bench", PROGRAM.replace("NAMES", repr(["Add"])))
+        self.bench("09", "ops")
+        self.assertEqual([line.split()[0] for line in self.ran()], ["09_made_bench", "quick_bench"] * 3)
+
+    def test_a_program_that_fails_does_not_stop_the_others(self):
+        self.program("benchmarks/quick_bench", PROGRAM.replace("NAMES", repr(["Add"])))
+        self.breaks("1 exit")
+        self.assertIn("bench: 09_made failed", self.bench("09", "ops", status=1))
+        self.assertEqual([line.split()[0] for line in self.ran()], ["09_made_bench"] + ["quick_bench"] * 3)
+
     def test_ops(self):
         self.program("benchmarks/quick_bench", PROGRAM.replace("NAMES", repr(["Add"])))
         for name in ("ops", "ops_quick"):
