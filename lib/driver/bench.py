@@ -50,8 +50,16 @@ def check_options(options):
         raise Failure(f"--threads: expected 1 to {cores}, as many as there are cores, got {options.threads}", 2)
 
 
+def warn_if_busy():
+    """Before the build, which is a load of its own."""
+    load, cores = os.getloadavg()[0], len(os.sched_getaffinity(0))
+    if load > cores / 2:
+        say(f"Note: the load is {load:.1f} on {cores} cores; other programs compute here, and times will not be repeatable.")
+
+
 def bench(options):
     check_options(options)
+    warn_if_busy()
     lessons, ops = split_names(options.lessons)
     folder = folder_for(options.save)
     stems = [lesson for lesson in lessons if (ROOT / "benchmarks" / f"{lesson}_bench.cpp").exists()]

@@ -134,6 +134,15 @@ def differences(a, b):
             for key in sorted(ours.keys() | theirs.keys()) if ours.get(key, absent) != theirs.get(key, absent)]
 
 
+def busy(side, report):
+    """Lines that say where other programs had the machine: the load was above what one benchmark makes, all cores."""
+    loads = [load for load in report["host"]["load"] if load is not None]
+    cores = report["host"]["cores"]
+    if not loads or not cores or max(loads) <= cores + 0.5:
+        return []
+    return [f"busy     {side}: load {max(loads):.1f} on {cores} cores; times of such a run mean little"]
+
+
 def pair_up(a, b):
     """[(name, case of a or None, case of b or None)] of all cases; a single file stands beside a single file of any name."""
     if len(a) == len(b) == 1 and not a.keys() & b.keys():
@@ -185,6 +194,8 @@ def compare(options):
     first, second = (a[common[0]], b[common[0]]) if common[0] else (next(iter(a.values())), next(iter(b.values())))
     for line in differences(first, second):
         say(f"differs  {line}")
+    for line in busy("A", first) + busy("B", second):
+        say(line)
     found = verdicts(pair_up(a, b))
     width = max((len(name) for name, _, _ in found), default=0)
     for name, word, remark in found:

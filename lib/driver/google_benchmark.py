@@ -140,7 +140,7 @@ def add_bad(cases, raw, row):
     message = str(row.get("error_message") or row.get("skip_message") or "no reason given")
     skipped = bool(row.get("skipped")) or message.startswith("skipped:")
     case = new_case(raw, "skipped" if skipped else "failed", message.removeprefix("skipped:").strip())
-    case["check"] = "failed" if message.startswith("wrong ") else None
+    case["check"] = "failed" if message.startswith("wrong") else None
     cases[case["name"]] = case
 
 

@@ -128,11 +128,13 @@ def text_of(report):
 
 
 def check(report, source):
-    """Raises a Failure unless the report is as the schema says."""
+    """Raises a Failure unless the report is as the schema says, and its numbers are numbers."""
     found = schema.errors(report, json.loads(SCHEMA.read_text(encoding="utf-8")))
     if found:
         more = f"; and {len(found) - 1} more" if len(found) > 1 else ""
         raise Failure(f"{source}: is not a results file of the form {NAME}: {found[0]}{more}", 2)
+    if not all(math.isfinite(number) for number in numbers(report)):  # 1e999 is JSON, and infinite
+        raise Failure(f"{source}: holds a number that is not finite", 2)
 
 
 def write(report, path):
@@ -156,8 +158,6 @@ def load(path):
     except (ValueError, RecursionError) as error:
         raise Failure(f"{path}: is not JSON (cut off, perhaps): {error}", 2) from None
     check(report, path)
-    if not all(math.isfinite(number) for number in numbers(report)):  # 1e999 is JSON, and infinite
-        raise Failure(f"{path}: holds a number that is not finite", 2)
     return report
 
 

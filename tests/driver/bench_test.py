@@ -229,6 +229,11 @@ class Bench(unittest.TestCase):
         self.assertIn("bench: 09_made failed", self.bench("09", "ops", status=1))
         self.assertEqual([line.split()[0] for line in self.ran()], ["09_made_bench"] + ["quick_bench"] * 3)
 
+    def test_a_busy_machine_is_named(self):
+        for load, named in ((0.0, False), (99.0, True)):
+            with mock.patch.object(os, "getloadavg", lambda load=load: (load, load, load)):
+                self.assertEqual("Note: the load is 99.0" in self.bench("09", "--quick"), named)
+
     def test_ops(self):
         self.program("benchmarks/quick_bench", PROGRAM.replace("NAMES", repr(["Add"])))
         for name in ("ops", "ops_quick"):

@@ -181,6 +181,12 @@ class Measured(Compare):
         self.assertIn("differs  environment.devices.0.name: Y against X\n", said)
         self.assertNotIn("memory_free", said)
 
+    def test_a_busy_machine_is_named(self):
+        busy = made.report(self.A, load_avg=[7.0, 1, 1])
+        _, said = self.compare(self.write("a.json", made.report(self.A)), self.write("b.json", busy))
+        self.assertIn("busy     B: load 7.0 on 2 cores", said)
+        self.assertNotIn("busy     A", said)
+
     def test_a_sample_that_is_no_number_is_left_out(self):
         a = made.report({"A": [1, 2, 1, 2, 1, 2, 1, 2, 1, 2, 1, 2]})
         a["cases"][0]["samples_s"][0] = None

@@ -198,6 +198,10 @@ class Files(unittest.TestCase):
                 results.write({**made.report({"A": [1]}), **change}, self.path)
         with self.assertRaises(shell.Failure):
             results.write({**made.report({"A": [1]}), "started": "yesterday"}, self.path)
+        nan = made.report({"A": [1]})
+        nan["cases"][0]["counters"] = {"x": [math.nan]}
+        with self.assertRaisesRegex(shell.Failure, "not finite"):
+            results.write(nan, self.path)
         self.assertEqual(self.path.read_text(), before)
 
     def test_hostile_files(self):
