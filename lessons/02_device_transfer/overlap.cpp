@@ -138,11 +138,7 @@ int main(int argc, char** argv) {
     if (skipped)
       return (void)std::printf("skipped: the cpu copies nothing to itself and has no pinned memory\n");
     std::optional<sim::OptionsGuard> slow_link;
-    if (device.is_sim()) {
-      sim::Options options = sim::options();
-      options.link = kSimulatedLink;
-      slow_link.emplace(options);
-    }
+    if (device.is_sim()) slow_link.emplace([](auto& o) { o.link = kSimulatedLink; });
     pinned_memory(device);
     too_early(device);
     overlap(device, file);

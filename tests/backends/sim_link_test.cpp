@@ -11,8 +11,6 @@
 namespace gradus {
 namespace {
 
-using testing::sim_with;
-
 double seconds_of(const std::function<void()>& work) {
   const auto start = std::chrono::steady_clock::now();
   work();
@@ -22,7 +20,7 @@ double seconds_of(const std::function<void()>& work) {
 TEST(SimLink, a_copy_takes_as_long_as_its_bytes_need) {
   const Device sim("sim:0");
   const Tensor x = randint(256, {1000003}, {.dtype = kUInt8}), pinned = x.pin_memory(sim);
-  const sim::OptionsGuard slow(sim_with([](auto& o) { o.link = 20e6; }));  // 50 ms
+  const sim::OptionsGuard slow([](auto& o) { o.link = 20e6; });  // 50 ms
   Tensor y;
   EXPECT_GE(seconds_of([&] { y = x.to(sim); }), 0.05);
   EXPECT_GE(seconds_of([&] { y.copy_(pinned, true), synchronize(sim); }), 0.05);
@@ -32,7 +30,7 @@ TEST(SimLink, a_copy_takes_as_long_as_its_bytes_need) {
 }
 
 TEST(SimLink, the_fewest_bytes_arrive) {
-  const sim::OptionsGuard slow(sim_with([](auto& o) { o.link = 1e6; }));
+  const sim::OptionsGuard slow([](auto& o) { o.link = 1e6; });
   for (int64_t n : {1, 5, 15, 16, 17}) {
     const Tensor x = randint(256, {n}, {.dtype = kUInt8});
     EXPECT_TRUE(equal(x.to("sim:0").cpu(), x)) << n;
@@ -42,7 +40,7 @@ TEST(SimLink, the_fewest_bytes_arrive) {
 TEST(SimLink, copies_within_a_device_do_not_use_it) {
   const Tensor x = randint(256, {1000000}, {.dtype = kUInt8, .device = "sim:0"});
   synchronize("sim:0");
-  const sim::OptionsGuard slow(sim_with([](auto& o) { o.link = 1e5; }));  // 10 s
+  const sim::OptionsGuard slow([](auto& o) { o.link = 1e5; });  // 10 s
   EXPECT_LT(seconds_of([&] { x.clone(), synchronize("sim:0"); }), 5);
 }
 

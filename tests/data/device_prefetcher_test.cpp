@@ -116,7 +116,7 @@ TEST(DevicePrefetcher, copies_do_not_wait_for_the_consumer) {
 // Under the race detector, and with tasks that start late: a missing event, or memory that is used again too
 // early, shows.
 TEST(DevicePrefetcher, batches_are_safe_on_any_stream_of_the_consumer) {
-  const sim::OptionsGuard late(sim_with([](auto& o) { o.jitter_us = 200; }));
+  const sim::OptionsGuard late([](auto& o) { o.jitter_us = 200; });
   for (const Stream& consumer : {Stream{kSim}, Stream::create(kSim)}) {
     const StreamGuard guard(consumer);
     DataLoader loader(Numbers(400), {.batch_size = 8, .num_workers = 2, .pin_memory = true});

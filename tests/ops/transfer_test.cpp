@@ -15,7 +15,6 @@ namespace gradus {
 namespace {
 
 using testing::Held;
-using testing::sim_with;
 using Doubles = std::vector<double>;
 
 const Device kSim0(DeviceType::sim, 0), kSim1(DeviceType::sim, 1);
@@ -26,7 +25,7 @@ Tensor pinned(const Shape& sizes, double value, DType dtype = kFloat32) {
 }
 
 TEST(Transfer, DEV_01_an_asynchronous_copy_is_there_after_synchronize) {
-  const sim::OptionsGuard slow(sim_with([](auto& o) { o.link = 2e6; }));  // 4 ms for 8,000 bytes
+  const sim::OptionsGuard slow([](auto& o) { o.link = 2e6; });  // 4 ms for 8,000 bytes
   const Tensor x = arange(1000).to(kSim0);
   for (int round = 0; round < 20; ++round) {
     Tensor h = pinned({1000}, 1, kInt64);
@@ -42,7 +41,7 @@ TEST(Transfer, DEV_01_an_asynchronous_copy_is_there_after_synchronize) {
 }
 
 TEST(Transfer, DEV_01_a_blocking_copy_is_there_at_once) {
-  const sim::OptionsGuard slow(sim_with([](auto& o) { o.link = 2e6; }));
+  const sim::OptionsGuard slow([](auto& o) { o.link = 2e6; });
   const Tensor x = arange(1000).to(kSim0);
   EXPECT_EQ(sum(x.cpu()).item<int64_t>(), 499500);
   Tensor h = pinned({1000}, 1, kInt64);
@@ -66,7 +65,7 @@ TEST(Transfer, to_the_cpu_without_blocking_gives_a_pinned_tensor) {
 
 // The cpu converts at once, so it must not begin before the copy is done.
 TEST(Transfer, a_conversion_on_the_cpu_waits_for_the_copy) {
-  const sim::OptionsGuard slow(sim_with([](auto& o) { o.link = 2e6; }));
+  const sim::OptionsGuard slow([](auto& o) { o.link = 2e6; });
   const Tensor x = arange(1000).to(kSim0);
   Tensor h = pinned({1000}, 1), reversed = pinned({2, 1000}, 1, kInt64);
   h.copy_(x, true);

@@ -43,11 +43,7 @@ TEST_P(EveryDevice, gives_the_cpus_numbers_bit_for_bit) {
 }
 
 TEST_P(EveryDevice, gives_the_same_numbers_on_a_stream_of_its_own_and_with_tasks_delayed) {
-  const sim::OptionsGuard late([] {
-    sim::Options options = sim::options();
-    options.jitter_us = 50;
-    return options;
-  }());
+  const sim::OptionsGuard late([](auto& o) { o.jitter_us = 50; });
   const StreamGuard side(Stream::create(GetParam()));
   EXPECT_TRUE(trained_on(GetParam()) == trained_on(Device()));
 }

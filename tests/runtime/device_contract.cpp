@@ -116,7 +116,7 @@ void copy_across(const Stream& stream, const Buffer& to, const Buffer& from) {
 // Defaults, whatever the environment says; and the race detector watches that the tests themselves have none.
 DeviceContract::DeviceContract() {
   if (GetParam() == DeviceType::sim)
-    options_ = std::make_unique<sim::OptionsGuard>(sim::Options{.races = true});
+    options_ = std::make_unique<sim::OptionsGuard>([](auto& o) { o = {.races = true}; });
   probe_ = std::make_unique<Buffer>(device());
   probe_source_ = std::make_unique<Pinned>(device());
 }

@@ -97,6 +97,15 @@ TEST_P(LateErrorContract, what_is_queued_behind_an_error_does_not_run) {
   EXPECT_EQ(pinned.data()[0], -1);
 }
 
+TEST_P(TwoDeviceErrorContract, a_copy_to_another_device_behind_an_error_does_not_run) {
+  const Buffer x(device()), y(other_device(), 4, 5);
+  const Stream s = stream();
+  launch_failing(s, x);
+  copy_across(s, y, x);
+  EXPECT_NE(error_of([&] { s.synchronize(); }), "");
+  EXPECT_EQ(y.value(), 5);
+}
+
 TEST_P(TwoDeviceErrorContract, other_devices_go_on) {
   const Buffer x(device()), y(other_device());
   launch_failing(stream(), x);
@@ -136,7 +145,7 @@ TEST_P(ErrorContract, after_a_reset_the_device_works) {
 
 TEST_P(LaunchBlockingContract, launch_blocking_shows_an_error_at_its_launch) {
   std::optional<sim::OptionsGuard> blocking;
-  if (GetParam() == DeviceType::sim) blocking.emplace(sim::Options{.launch_blocking = true});
+  if (GetParam() == DeviceType::sim) blocking.emplace([](auto& o) { o.launch_blocking = true; });
   const Buffer y(device());
   const Stream s = stream();
   launch_affine(s, y, y, 0, 1);
@@ -153,7 +162,7 @@ TEST_P(LaunchBlockingContract, launch_blocking_shows_an_error_at_its_launch) {
 
 TEST_P(LaunchBlockingContract, under_launch_blocking_a_launch_waits_for_its_stream) {
   std::optional<sim::OptionsGuard> blocking;
-  if (GetParam() == DeviceType::sim) blocking.emplace(sim::Options{.launch_blocking = true});
+  if (GetParam() == DeviceType::sim) blocking.emplace([](auto& o) { o.launch_blocking = true; });
   const Buffer y(device());
   Gate gate(device());
   EXPECT_TRUE(waits_for(gate, [&] { launch_gated(stream(), y, gate); }));

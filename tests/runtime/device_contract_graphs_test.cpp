@@ -250,7 +250,7 @@ TEST_P(GraphContract, the_default_stream_takes_no_part_in_a_capture) {
 }
 
 TEST_P(LaunchBlockingGraphContract, launch_blocking_does_not_run_what_is_captured) {
-  const sim::OptionsGuard blocking({.launch_blocking = true});
+  const sim::OptionsGuard blocking([](auto& o) { o.launch_blocking = true; });
   const Buffer x(device(), 4, 1), y(device());
   const Stream s = stream();
   Graph graph(s);

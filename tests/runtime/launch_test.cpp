@@ -4,6 +4,8 @@
 #include <string>
 #include <vector>
 
+#include "support/expect_error.h"
+
 namespace gradus {
 namespace {
 
@@ -63,6 +65,17 @@ struct Recorder : runtime::LaunchObserver {
   }
   void end(const runtime::LaunchRecord&) override { ++ended; }
 };
+
+TEST(Launch, an_observer_hears_of_the_end_of_a_launch_that_throws) {
+  constexpr auto kThrows = KernelTable<Args>("throws").host(
+      dtypes(kFloat32), +[](const Args&, const Stream&) { GRADUS_FAIL("E-TEST", "throws: on purpose"); });
+  std::vector<float> x(4), y(4);
+  Recorder recorder;
+  EXPECT_GRADUS_ERROR(launch(kThrows, kFloat32, Stream(), Args{arg(x, 1), {}, arg(y, 2), {}, 1}), "E-TEST",
+                      "on purpose");
+  EXPECT_EQ(recorder.begun.size(), 1u);
+  EXPECT_EQ(recorder.ended, 1);
+}
 
 TEST(Launch, an_observer_receives_every_operand_that_is_present) {
   std::vector<float> x(4), y(4), a(4), b(4);

@@ -1,6 +1,11 @@
 // Failures on request: what GRADUS_SIM_FAIL_ALLOCATION and GRADUS_SIM_LOSE_DEVICE do.
+#include <gradus/ops/factories.h>
+#include <gradus/ops/matmul.h>
 #include <gradus/runtime/caching_allocator.h>
 #include <runtime/device_contract.h>
+
+#include <cstdlib>
+#include <memory>
 
 namespace gradus::contract {
 namespace {
@@ -10,7 +15,7 @@ using testing::error_of;
 const Device kSim{DeviceType::sim};
 
 TEST(SimFaults, the_nth_allocation_fails_and_no_other) {
-  const sim::OptionsGuard guard({.fail_allocation = 3});
+  const sim::OptionsGuard guard([](auto& o) { o.fail_allocation = 3; });
   for (int i = 1; i <= 6; ++i) {
     void* data = runtime::backend(kSim).allocate(0, 512);
     EXPECT_EQ(data == nullptr, i == 3) << i;
@@ -20,13 +25,13 @@ TEST(SimFaults, the_nth_allocation_fails_and_no_other) {
 
 TEST(SimFaults, the_count_starts_when_the_options_come_into_force) {
   for (int round = 0; round < 2; ++round) {
-    const sim::OptionsGuard guard({.fail_allocation = 1});
+    const sim::OptionsGuard guard([](auto& o) { o.fail_allocation = 1; });
     EXPECT_EQ(runtime::backend(kSim).allocate(0, 512), nullptr);
   }
 }
 
 TEST(SimFaults, the_caching_allocator_tries_again_before_it_gives_up) {
-  const sim::OptionsGuard guard({.fail_allocation = 1});
+  const sim::OptionsGuard guard([](auto& o) { o.fail_allocation = 1; });
   const Stream own = Stream::create(kSim);  // whose pool is empty
   const MemoryStats before = memory_stats(kSim);
   const runtime::Allocation allocation = runtime::allocate_memory(512, own);
@@ -41,7 +46,7 @@ TEST(SimFaults, a_lost_device_answers_no_call_until_it_is_reset) {
   const Buffer y(kSim), other(Device(DeviceType::sim, 1));
   const Stream s = Stream::create(kSim);
   {
-    const sim::OptionsGuard guard({.lose_device = 3});
+    const sim::OptionsGuard guard([](auto& o) { o.lose_device = 3; });
     launch_affine(s, y, y, 0, 1);
     launch_affine(s, y, y, 1, 1);
     EXPECT_EQ(y.value(), 2);
@@ -74,6 +79,41 @@ TEST(SimFaults, a_reset_passes_over_what_is_queued) {
 TEST(SimFaults, a_device_that_there_is_not_cannot_be_reset) {
   EXPECT_GRADUS_ERROR(sim::reset_device(8), "E-DEVICE-ORDINAL", "invalid device ordinal: 8");
   EXPECT_GRADUS_ERROR(sim::reset_device(-1), "E-DEVICE-ORDINAL", "invalid device ordinal: -1");
+}
+
+TEST(SimFaults, a_kernel_that_uses_memory_that_was_given_back_is_an_illegal_access) {
+  const Buffer y(kSim);
+  const Stream s = Stream::create(kSim);
+  void* const gone = runtime::backend(kSim).allocate(0, 512);
+  runtime::backend(kSim).free(0, gone);
+  launch_add(s, gone, y);
+  EXPECT_GRADUS_ERROR(
+      s.synchronize(), "E-ILLEGAL-ADDRESS",
+      "add: an illegal memory access was encountered on sim:0: operand 1, a float32 tensor of "
+      "shape [4], is not in memory of this device");
+  sim::reset_device(0);
+}
+
+TEST(SimFaults, what_belongs_to_a_device_that_is_taken_away_can_still_end) {
+  auto more = std::make_unique<sim::OptionsGuard>([](auto& o) { o.devices = 4; });
+  const Device last("sim:3");
+  const auto event = std::make_unique<Event>(last);
+  const Tensor tensor = ones({4}, {.device = last});
+  event->record(Stream{last});
+  more.reset();
+  EXPECT_GRADUS_ERROR(synchronize(last), "E-DEVICE-ORDINAL", "invalid device ordinal: sim:3");
+}
+
+// Statics that a kernel made, such as a library's engine, must not be gone while the compute engine runs.
+TEST(SimExit, with_work_queued_is_clean) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  EXPECT_EXIT(
+      {
+        const Tensor x = ones({256, 256}, {.device = kSim});
+        for (int i = 0; i < 200; ++i) matmul(x, x);
+        std::exit(7);
+      },
+      ::testing::ExitedWithCode(7), "^$");
 }
 
 }  // namespace

@@ -11,7 +11,7 @@ const Device kSim{DeviceType::sim};
 class SimRaces : public ::testing::Test {
  protected:
   ~SimRaces() override { synchronize(kSim); }
-  sim::OptionsGuard guard_{{.races = true}};
+  sim::OptionsGuard guard_{[](auto& o) { o.races = true; }};
   Stream a_ = Stream::create(kSim), b_ = Stream::create(kSim);
   Buffer x_{kSim}, y_{kSim};
 };
@@ -51,7 +51,7 @@ TEST_F(SimRaces, memory_that_was_given_back_has_no_history) {
 }
 
 TEST_F(SimRaces, off_it_reports_nothing) {
-  const sim::OptionsGuard off({.races = false});
+  const sim::OptionsGuard off([](auto& o) { o.races = false; });
   launch_affine(a_, x_, x_, 0, 1);
   launch_affine(b_, x_, y_, 2, 0);
 }

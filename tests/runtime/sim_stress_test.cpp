@@ -5,15 +5,17 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <memory>
 #include <random>
+#include <thread>
 #include <vector>
 
 namespace gradus::contract {
 namespace {
 
 const Device kSim{DeviceType::sim};
-const sim::Options kJitter{.jitter_us = 50, .races = true};
+constexpr auto kJitter = [](sim::Options& o) { o.jitter_us = 50, o.races = true; };
 
 // Random work on buffers that several streams share, each use ordered by events after those before it. The
 // host does the same work at once.
@@ -169,8 +171,37 @@ class MissingEvent {
   Buffer x_{kSim}, y_{kSim};
 };
 
+// Backend's calls are safe from any thread: four hosts, each with a stream and buffers of its own on a device
+// that two of them share, copy, compute and wait, with and without tasks that start late.
+TEST(SimStress, several_host_threads_use_the_devices_at_once) {
+  for (const double jitter_us : {0, 20}) {
+    const sim::OptionsGuard guard([&](auto& o) { o.jitter_us = jitter_us; });
+    std::vector<std::thread> hosts;
+    std::atomic<int> wrong{0};
+    for (int host = 0; host < 4; ++host)
+      hosts.emplace_back([&, host] {
+        const Device device(DeviceType::sim, host % 2);
+        const Stream stream = Stream::create(device);
+        const Buffer x(device, 1024), y(device, 1024);
+        Pinned pinned(device, 1024, static_cast<float>(host));
+        for (int i = 0; i < 100; ++i) {
+          copy_in(stream, x, pinned.data());
+          launch_affine(stream, x, y, 1, static_cast<float>(i));
+          copy_out(stream, pinned.data(), y);
+          Event event(device);
+          event.record(stream);
+          i % 2 ? event.synchronize() : stream.synchronize();
+          wrong += pinned.data()[1023] != static_cast<float>(host + i);
+          pinned.fill(static_cast<float>(host));
+        }
+      });
+    for (std::thread& host : hosts) host.join();
+    EXPECT_EQ(wrong, 0);
+  }
+}
+
 TEST(SimStress, jitter_exposes_a_missing_event) {
-  const sim::OptionsGuard guard({.jitter_us = 100});
+  const sim::OptionsGuard guard([](auto& o) { o.jitter_us = 100, o.races = false; });
   MissingEvent pair;
   int wrong = 0;
   for (int i = 1; i <= 200; ++i) wrong += pair.wrong(static_cast<float>(i), false);
@@ -180,7 +211,7 @@ TEST(SimStress, jitter_exposes_a_missing_event) {
 
 TEST(SimStress, the_race_detector_reports_a_missing_event_every_time) {
   for (const double jitter_us : {0, 100}) {
-    const sim::OptionsGuard guard({.jitter_us = jitter_us, .races = true});
+    const sim::OptionsGuard guard([&](auto& o) { o.jitter_us = jitter_us, o.races = true; });
     for (int i = 1; i <= 50; ++i) {
       MissingEvent pair;
       EXPECT_GRADUS_ERROR(pair.wrong(static_cast<float>(i), false), "E-RACE", "affine: race with affine: ");

@@ -48,12 +48,4 @@ class Held {
   std::atomic<bool> open_{false}, gave_up_{false};
 };
 
-/// The options in force with changes: `sim::OptionsGuard slow(sim_with([](auto& o) { o.link = 1e6; }));`.
-template <class F>
-sim::Options sim_with(const F& change) {
-  sim::Options options = sim::options();
-  change(options);
-  return options;
-}
-
 }  // namespace gradus::testing

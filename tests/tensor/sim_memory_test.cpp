@@ -30,7 +30,7 @@ class SimMemory : public ::testing::Test {
     EXPECT_GE(max_memory_allocated(kSim), memory_allocated(kSim));
     EXPECT_GE(max_memory_reserved(kSim), memory_reserved(kSim));
   }
-  sim::OptionsGuard options{testing::sim_with([](auto& o) { o.memory = 100 * kMiB; })};
+  sim::OptionsGuard options{[](auto& o) { o.memory = 100 * kMiB; }};
 };
 
 TEST_F(SimMemory, MEM_01_allocated_and_reserved) {

@@ -111,14 +111,6 @@ class Team {
     std::unique_lock lock(mutex_);
     done_.wait(lock, [&] { return job.unfinished == 0; });
   }
-  ~Team() {
-    {
-      std::lock_guard lock(mutex_);
-      stopping_ = true;
-    }
-    ready_.notify_all();
-    for (auto& worker : workers_) worker.join();
-  }
 
  private:
   struct Job {
@@ -132,8 +124,7 @@ class Team {
   void work() {
     std::unique_lock lock(mutex_);
     for (;;) {
-      ready_.wait(lock, [&] { return stopping_ || !queue_.empty(); });
-      if (queue_.empty()) return;
+      ready_.wait(lock, [&] { return !queue_.empty(); });
       const Entry next = queue_.front();
       queue_.pop_front();
       lock.unlock();
@@ -147,13 +138,12 @@ class Team {
   std::condition_variable ready_, done_;
   std::deque<Entry> queue_;
   std::vector<std::thread> workers_;
-  bool stopping_ = false;
 };
 
 template <class F>
 void run_on_team(int tasks, const F& run) {
-  static Team team;
-  team.run(tasks, detail::TaskRef(run));
+  static auto* team = new Team;  // never destroyed: threads may still use it when the process ends
+  team->run(tasks, detail::TaskRef(run));
 }
 
 #endif

@@ -21,7 +21,8 @@ struct MemoryInfo {
   size_t free = 0, total = 0;
 };
 
-/// True if this process can use a device of that type: torch.cuda.is_available().
+/// True if this process can use a device of that type: torch.cuda.is_available(). For sim, which reads its
+/// options when first asked, E-ENVIRONMENT is thrown where a variable cannot be understood (runtime/sim.h).
 bool is_available(DeviceType type);
 /// True if there is any cuda or sim device: torch.accelerator.is_available().
 bool is_available();

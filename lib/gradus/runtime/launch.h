@@ -1,5 +1,5 @@
-// launch(): the only way to run a kernel, on any device. Counting, observers (profiler, capture, race
-// detector) and a simulated device's checks hook in here and nowhere else.
+// launch(): the only way to run a kernel, on any device. Counting, observers (profiler, compile) and a
+// simulated device's checks hook in here and nowhere else.
 #pragma once
 #include <gradus/runtime/backend.h>
 #include <gradus/runtime/device_stats.h>
@@ -69,8 +69,11 @@ template <class Args>
   runtime::LaunchOperand operands[runtime::kMaxOperands];
   const runtime::LaunchRecord record{name, stream, operands, list_operands(args, operands)};
   runtime::detail::notify_begin(record);
+  struct End {  // also where the launch throws
+    const runtime::LaunchRecord& record;
+    ~End() { runtime::detail::notify_end(record); }
+  } const end{record};
   dispatch(name, fn, stream, args);
-  runtime::detail::notify_end(record);
 }
 
 }  // namespace detail

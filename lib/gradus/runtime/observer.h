@@ -1,4 +1,4 @@
-// The one hook through which launch() tells others what it does: profiler, compile, race detector, tests.
+// The one hook through which launch() tells others what it does: profiler, compile, tests.
 #pragma once
 #include <gradus/runtime/stream.h>
 #include <gradus/runtime/tensor_arg.h>

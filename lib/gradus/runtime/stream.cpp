@@ -60,7 +60,7 @@ StreamGuard::~StreamGuard() {
 Event::Event(Device device)
     : device_(device), handle_(runtime::backend(device).create_event(device.index())) {}
 Event::~Event() {
-  if (handle_) runtime::backend(device_).destroy_event(device_.index(), handle_);
+  if (handle_) runtime::find_backend(device_.type())->destroy_event(device_.index(), handle_);
 }
 Event::Event(Event&& other) noexcept
     : device_(other.device_), handle_(std::exchange(other.handle_, nullptr)) {}

@@ -16,9 +16,10 @@ struct Stream {
   static Stream create(Device device);
   /// A stream as cudaStreamCreate() makes it: it and the default stream wait for each other's earlier work.
   static Stream create_blocking(Device device);
-  /// True when all work queued so far is done, running work included.
+  /// True when all work queued so far is done, running work included. Throws the error that earlier work left
+  /// on the device, and E-CAPTURE while the stream is captured.
   bool query() const;
-  /// Blocks until then; throws the error that the work may have left.
+  /// Blocks until then; throws as query().
   void synchronize() const;
   /// Makes later work on this stream wait for all that is queued on `other` now.
   void wait_stream(const Stream& other) const;
@@ -50,7 +51,7 @@ class Event {
   Event(Event&& other) noexcept;
   Event& operator=(Event&& other) noexcept;
 
-  /// Marks the point that `stream` has reached.
+  /// Marks the point that `stream` has reached. Throws E-EVENT for a stream of another device.
   void record(const Stream& stream);
   void record() { record(current_stream(device_)); }
   /// Makes later work on `stream` wait for this point; the host does not wait.
@@ -58,7 +59,8 @@ class Event {
   /// True when the point was passed; true too if it was never recorded, as in CUDA.
   bool query() const;
   void synchronize() const;
-  /// Milliseconds from this event to `end`; throws E-EVENT unless both were recorded.
+  /// Milliseconds from this event to `end`; throws E-EVENT unless both were recorded, outside of a capture,
+  /// and have passed.
   double elapsed_time(const Event& end) const;
 
  private:

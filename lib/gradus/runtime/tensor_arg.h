@@ -22,6 +22,13 @@ struct TensorArg {
   bool present() const { return storage_id != 0; }
   int dim() const { return sizes.size(); }
   int64_t numel() const { return sizes.numel(); }
+  /// Bytes from the first element to the end of the last, gaps included; strides are not negative.
+  size_t extent() const {
+    if (numel() == 0) return 0;
+    int64_t last = 0;
+    for (int d = 0; d < dim(); ++d) last += (sizes[d] - 1) * strides[d];
+    return static_cast<size_t>(last + 1) * element_size(dtype);
+  }
 };
 
 /// The operands of a multi-tensor kernel: at most kCapacity of them, a launch each time it is full.

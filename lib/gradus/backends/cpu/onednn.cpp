@@ -18,8 +18,8 @@ bool operator==(const Key& a, const Key& b) {
 }
 
 dnnl::engine& engine() {
-  static dnnl::engine e(dnnl::engine::kind::cpu, 0);
-  return e;
+  static auto* e = new dnnl::engine(dnnl::engine::kind::cpu, 0);  // never destroyed: threads may still use it
+  return *e;
 }
 
 dnnl::stream& stream() {

@@ -82,7 +82,8 @@ void SimBackend::reset_device(int index) {
 }
 
 SimBackend& backend() {
-  // Never destroyed: tensors may outlive static objects. Its threads end before those are gone.
+  // Never destroyed: tensors may outlive static objects. Its engines end, with what is queued undone, before
+  // the static objects are gone that were made before it; what kernels make later is never destroyed either.
   static SimBackend* backend = [] {
     auto* made = new SimBackend;
     std::atexit([] { sim::backend().stop(); });

@@ -31,12 +31,6 @@ size_t device_bytes = 0;
 int device_limit = 0;
 struct sigaction before;
 
-size_t extent_of(const TensorArg& t) {
-  int64_t last = 0;
-  for (int d = 0; d < t.dim(); ++d) last += (t.sizes[d] - 1) * t.strides[d];
-  return static_cast<size_t>(last + 1) * element_size(t.dtype);
-}
-
 // Text in a buffer, without allocation.
 class Line {
  public:
@@ -113,7 +107,7 @@ void remember_tensor(const TensorArg& t, const char* operation) {
   std::lock_guard lock(mutex);
   Record& r = records[operation ? 1 : 0][(address >> 9) % kRecords];
   r.begin.store(0, std::memory_order_relaxed);
-  r.bytes = extent_of(t);
+  r.bytes = t.extent();
   r.operation = operation;
   r.dtype = t.dtype;
   r.dims = t.dim();

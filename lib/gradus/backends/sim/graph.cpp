@@ -62,6 +62,7 @@ void SimBackend::replay(void* graph, const Stream& stream) {
   GRADUS_CHECK(g.device == device, "E-DEVICE-MISMATCH", "replay: the graph was captured on ",
                Device(DeviceType::sim, g.device), ", the stream is on ", stream.device);
   Point point;
+  Clock clock;
   bool blocking;
   {
     auto lock = scheduler_.lock();
@@ -69,11 +70,10 @@ void SimBackend::replay(void* graph, const Stream& stream) {
     count_launch(device);
     check_usable(device);
     Queue& queue = queue_of(stream);
-    for (const Item& item : g.items) point = enqueue(queue, item);
+    point = enqueue_all(queue, g.items);
+    clock = races_.clock(queue.number);
   }
-  if (!blocking) return;
-  scheduler_.wait(point);
-  check_usable(device);
+  if (blocking) host_waits_for(point, clock, device);
 }
 
 void SimBackend::destroy_graph(void* graph) noexcept { delete static_cast<Graph*>(graph); }

@@ -7,6 +7,7 @@
 namespace gradus::sim {
 
 Point Scheduler::submit(Queue& queue, Task task) {
+  if (task.engine != kNoEngine) start(engines_[task.engine]);  // first: it may fail
   queue.tasks.push_back(std::move(task));
   ++queue.submitted;
   if (queue.tasks.size() == 1) advance(&queue);
@@ -84,9 +85,12 @@ void Scheduler::make_ready(Queue& queue) {
     not_before = Clock::now() + std::chrono::nanoseconds(static_cast<int64_t>(1000 * delay));
   }
   engine.ready.push_back({&queue, not_before});
+  engine.wake.notify_one();
+}
+
+void Scheduler::start(Engine& engine) {
   if (!engine.thread.joinable() && !stopping_)
     engine.thread = std::thread([this, &engine] { run_engine(engine); });
-  engine.wake.notify_one();
 }
 
 void Scheduler::run_engine(Engine& engine) {

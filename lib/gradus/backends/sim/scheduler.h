@@ -5,6 +5,8 @@
 // that kernels of eight devices do not share two cores; each device has a copy engine per direction. One
 // mutex guards it all; work runs outside of it.
 #pragma once
+#include <gradus/backends/sim/memory.h>
+
 #include <array>
 #include <atomic>
 #include <chrono>
@@ -62,7 +64,7 @@ class Scheduler {
   static constexpr int kNoEngine = -1, kCompute = 0;
   static int copy_in(int device) { return 1 + 2 * device; }
   static int copy_out(int device) { return 2 + 2 * device; }
-  static constexpr int kEngines = 17;
+  static constexpr int kEngines = 1 + 2 * DeviceMemory::kMaxDevices;
 
   Scheduler() = default;
   Scheduler(const Scheduler&) = delete;
@@ -97,6 +99,7 @@ class Scheduler {
   bool start_first_task(Queue& queue, std::vector<Queue*>& to_advance);
   void finish_first_task(Queue& queue, std::vector<Queue*>& to_advance);
   void make_ready(Queue& queue);
+  void start(Engine& engine);
   Engine* idle_copy_engine(const Queue& queue);
   void run_engine(Engine& engine);
   void run_first_task(Engine& engine, Queue& queue, std::unique_lock<std::mutex>& lock);

@@ -97,12 +97,14 @@ class SimBackend final : public runtime::Backend {
   Queue& queue_of(const Stream& stream);
   Task prepare(Queue& queue, const Item& item);
   Point enqueue(Queue& queue, const Item& item);
+  Point enqueue_all(Queue& queue, std::span<const Item> items);
   std::vector<Point> legacy_order(Queue& queue);
   void count_launch(int device);
   Work kernel_work(int device, const runtime::KernelTask& task);
   void run_kernel(int device, const runtime::KernelTask& task);
   void check_address(int device, const void* data, size_t bytes, const char* which) const;
-  Item copy_item(void* to, Device to_device, const void* from, Device from_device, size_t bytes) const;
+  Item copy_item(void* to, Device to_device, const void* from, Device from_device, size_t bytes,
+                 int stream_device) const;
 
   // streams.cpp
   void wait_until_idle(int device);

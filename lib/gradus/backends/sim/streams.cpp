@@ -16,11 +16,14 @@ int64_t SimBackend::create_stream(int index, bool blocking) {
 
 void SimBackend::wait_until_idle(int device) {
   std::vector<Point> points;
+  Clock clock;
   {
     auto lock = scheduler_.lock();
     for (const auto& queue : devices_[device].queues) points.push_back(queue->end());
   }
   for (const Point& point : points) scheduler_.wait(point);
+  auto lock = scheduler_.lock();
+  for (const Point& point : points) races_.join_host(races_.clock(point.queue->number));
 }
 
 // The host knows from now on that all up to the point is done.

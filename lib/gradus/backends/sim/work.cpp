@@ -8,14 +8,6 @@
 namespace gradus::sim {
 namespace {
 
-// The bytes from a tensor's first element to its last; strides are not negative.
-size_t extent(const TensorArg& t) {
-  if (t.numel() == 0) return 0;
-  int64_t last = 0;
-  for (int d = 0; d < t.dim(); ++d) last += (t.sizes[d] - 1) * t.strides[d];
-  return static_cast<size_t>(last + 1) * element_size(t.dtype);
-}
-
 TensorArg bytes_arg(const void* data, size_t bytes) {
   return {const_cast<void*>(data), 1, Shape{static_cast<int64_t>(bytes)}, Shape{1}, DType::uint8};
 }
@@ -89,11 +81,21 @@ Task SimBackend::prepare(Queue& queue, const Item& item) {
   return task;
 }
 
-Point SimBackend::enqueue(Queue& queue, const Item& item) {
-  for (const auto& [tensor, access] : item.uses) remember_tensor(tensor, item.name);
-  if (!queue.capture) return scheduler_.submit(queue, prepare(queue, item));
-  queue.capture->add(queue, item);
-  return {};
+Point SimBackend::enqueue(Queue& queue, const Item& item) { return enqueue_all(queue, {&item, 1}); }
+
+// All of them, or none where one of them is refused.
+Point SimBackend::enqueue_all(Queue& queue, std::span<const Item> items) {
+  for (const Item& item : items)
+    for (const auto& [tensor, access] : item.uses) remember_tensor(tensor, item.name);
+  if (queue.capture) {
+    for (const Item& item : items) queue.capture->add(queue, item);
+    return {};
+  }
+  std::vector<Task> tasks;
+  for (const Item& item : items) tasks.push_back(prepare(queue, item));
+  Point end = queue.end();
+  for (Task& task : tasks) end = scheduler_.submit(queue, std::move(task));
+  return end;
 }
 
 void SimBackend::count_launch(int device) {
@@ -107,6 +109,7 @@ void SimBackend::run(const Stream& stream, const runtime::KernelTask& task) {
   const int device = stream.device.index();
   check_usable(device);
   Point point;
+  Clock clock;
   bool blocking;
   {
     auto lock = scheduler_.lock();
@@ -120,10 +123,10 @@ void SimBackend::run(const Stream& stream, const runtime::KernelTask& task) {
     const int n = task.operands(arguments.data(), operands);
     for (int i = 0; i < n; ++i) item.uses.push_back({*operands[i].tensor, operands[i].access});
     point = enqueue(queue, item);
+    clock = races_.clock(queue.number);
   }
-  if (!blocking) return;  // its own error shows later, however soon it happened
-  scheduler_.wait(point);
-  check_usable(device);
+  if (blocking)
+    host_waits_for(point, clock, device);  // else its own error shows later, however soon it happened
 }
 
 Work SimBackend::kernel_work(int device, const runtime::KernelTask& task) {
@@ -142,7 +145,7 @@ void SimBackend::run_kernel(int device, const runtime::KernelTask& task) {
   const int n = task.operands(arguments, operands);
   for (int i = 0; i < n; ++i) {
     TensorArg& tensor = *operands[i].tensor;
-    const size_t bytes = extent(tensor);
+    const size_t bytes = tensor.extent();
     if (bytes == 0) continue;
     if (!memory_.holds(device, tensor.address, bytes))
       return fail_device(device, illegal_address(device, task.name, i + 1, tensor));
@@ -162,12 +165,11 @@ void SimBackend::check_address(int device, const void* data, size_t bytes, const
                " (", bytes, " bytes) is not in memory of ", Device(DeviceType::sim, device));
 }
 
-Item SimBackend::copy_item(void* to, Device to_device, const void* from, Device from_device,
-                           size_t bytes) const {
+Item SimBackend::copy_item(void* to, Device to_device, const void* from, Device from_device, size_t bytes,
+                           int stream_device) const {
   for (const Device d : {to_device, from_device})
     GRADUS_CHECK(d.is_cpu() || d.is_sim(), "E-DEVICE-MISMATCH", "copy: from ", from_device, " to ", to_device,
                  ": a sim device cannot reach another kind of device", hint("go by way of the cpu"));
-  const int device = to_device.is_sim() ? to_device.index() : from_device.index();
   Item item{"copy", Scheduler::kCompute, {}, {}};
   const void* source = from;
   void* target = to;
@@ -182,10 +184,10 @@ Item SimBackend::copy_item(void* to, Device to_device, const void* from, Device 
     item.uses.push_back({bytes_arg(to, bytes), Access::write});
   }
   if (from_device != to_device)
-    item.engine =
-        from_device.is_sim() ? Scheduler::copy_out(from_device.index()) : Scheduler::copy_in(device);
+    item.engine = from_device.is_sim() ? Scheduler::copy_out(from_device.index())
+                                       : Scheduler::copy_in(to_device.index());
   const double link = from_device == to_device ? 0 : options_.link;
-  const auto* failed = &devices_[device].failed;
+  const auto* failed = &devices_[stream_device].failed;
   item.work = [=] {
     if (failed->load()) return;
     move(target, source, bytes, link);
@@ -206,7 +208,7 @@ void SimBackend::copy(void* to, Device to_device, const void* from, Device from_
   {
     auto lock = scheduler_.lock();
     Queue& queue = queue_of(stream);
-    const Item item = copy_item(to, to_device, from, from_device, bytes);
+    const Item item = copy_item(to, to_device, from, from_device, bytes, device);
     if (host_waits) refuse_during_capture(queue.capture.get(), "a copy from or to pageable memory");
     point = enqueue(queue, item);
     if (!host_waits && (!options_.launch_blocking || queue.capture)) return;
