@@ -84,14 +84,25 @@ def line(axes, by_x, **style):
     axes.errorbar(xs, middle, yerr=spread, markersize=4, capsize=2, **style)
 
 
+def device_in_words(case, report):
+    """Such as "cpu (AMD EPYC)", where the environment names it."""
+    record = report["environment"] or {}
+    names = {device.get("device"): device.get("name") for device in record.get("devices", [])}
+    if case["simulated"]:
+        return f"{case['device']} SIMULATED"
+    name = names.get("cuda:0" if case["device"] == "cuda" else case["device"])
+    return f"{case['device']} ({name})" if name else case["device"]
+
+
 def footer(report, cases, source):
     """Machine, devices, date, revision, samples a point, file."""
     counts = sorted({len(samples(case)) for case in cases})
     n = f"{counts[0]} to {counts[-1]}" if len(counts) > 1 else f"{counts[0]}"
-    devices = ", ".join(sorted({case["device"] + " SIMULATED" * case["simulated"] for case in cases}))
+    devices = ", ".join(sorted({device_in_words(case, report) for case in cases}))
     suite = report["suite"]
     revision = f"{suite['revision']}{'-dirty' * bool(suite['dirty'])}" if suite["revision"] else "revision not recorded"
-    return " · ".join([report["machine"], devices, report["started"][:10], revision, f"n = {n}", shown(source)])
+    facts = " · ".join([report["machine"], devices, report["started"][:10], revision, f"n = {n}"])
+    return facts + (" · " if len(facts) < 60 else "\n") + shown(source)
 
 
 def marks(report, cases):

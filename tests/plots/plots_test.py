@@ -101,20 +101,22 @@ class Files(Folder):
             self.refused(learning_curve.read, self.write("bad.csv", text), message)
         self.refused(learning_curve.read, self.folder / "none.csv", "No such file")
 
-    def test_where_figures_go(self):
+    def test_BEN_03_each_machine_has_figures_of_its_own(self):
         self.assertEqual(figure.output_of(figure.ROOT / "results/m/reference/03_x.json"), figure.ROOT / "plots/m/03_x")
         self.assertEqual(figure.output_of(figure.ROOT / "results/m/2026-11-30-abc/03_x.json"),
                          figure.ROOT / "plots/m/2026-11-30-abc/03_x")
         self.assertEqual(figure.output_of(figure.ROOT / "results/n/reference/03_x.json"), figure.ROOT / "plots/n/03_x")
         self.assertEqual(figure.output_of(self.folder / "03_x.json"), self.folder / "03_x")
 
-    def test_the_footer_and_the_marks_say_what_a_reader_must_know(self):
+    def test_BEN_03_footer_and_marks_say_what_a_reader_must_know(self):
         report = results.convert(made.google(made.row("A/sim:0", 1), made.row("B", 1), made.row("B", 2),
                                              gradus_build_type="Debug"), revision="0123abcd-dirty", name="m")
         report["run"].update(quick=True, finished=False)
         self.assertEqual(figure.marks(report, report["cases"]), ["SIMULATED", "QUICK", "UNFINISHED", "DEBUG BUILD"])
         self.assertEqual(figure.footer(report, report["cases"], self.folder / "x.json"),
-                         "m · cpu, sim:0 SIMULATED · 2026-11-30 · 0123abcd-dirty · n = 1 to 2 · x.json")
+                         "m · cpu, sim:0 SIMULATED · 2026-11-30 · 0123abcd-dirty · n = 1 to 2\nx.json")
+        report["environment"] = {"devices": [{"device": "cpu", "name": "Quick 9000"}, {"device": "sim:0", "name": "of no speed"}]}
+        self.assertIn("m · cpu (Quick 9000), sim:0 SIMULATED · ", figure.footer(report, report["cases"], self.folder / "x.json"))
 
     def test_what_is_drawn_in_which_way(self):
         for name in ("01_env_check.json", "ops_x.json", "01_env_check.lesson.json", "03_model_to_gpu.unfinished.json",
