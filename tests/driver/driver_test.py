@@ -1,7 +1,6 @@
 """Tests of ./gradus: its command line, what it installs, what it says. apt, sudo, CMake and git are made up."""
 import contextlib
 import io
-import json
 import os
 import pathlib
 import signal

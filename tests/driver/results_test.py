@@ -228,14 +228,15 @@ class Files(unittest.TestCase):
 
 class Schema(unittest.TestCase):
     def test_each_word(self):
-        for fits, fails, rule in ((1, "1", {"type": "number"}), (1, True, {"type": "integer"}), (None, 0, {"type": ["string", "null"]}),
-                                  (1, 1.5, {"type": "integer"}), (1, True, {"const": 1}), (0, False, {"enum": [0, "a"]}),
-                                  ("ab", "ba", {"pattern": "^a"}), (2, math.nan, {"minimum": 2}),
-                                  ({"a": 1}, {}, {"required": ["a"]}), ({"a": 1}, {"a": ""}, {"properties": {"a": {"type": "number"}}}),
-                                  ({}, {"a": 1}, {"additionalProperties": False}), ({"a": 1}, {"a": ""}, {"additionalProperties": {"type": "number"}}),
-                                  ([1], [1, ""], {"items": {"type": "number"}}), ([1], [], {"minItems": 1}),
-                                  ("a", 1, {"oneOf": [{"type": "string"}, {"type": "null"}]}),
-                                  (1, "", {"$ref": "#/$defs/n", "$defs": {"n": {"type": "number"}}})):
+        number = {"type": "number"}
+        for fits, fails, rule in (
+                (1, "1", number), (1, True, {"type": "integer"}), (1, 1.5, {"type": "integer"}),
+                (None, 0, {"type": ["string", "null"]}), (1, True, {"const": 1}), (0, False, {"enum": [0, "a"]}),
+                ("ab", "ba", {"pattern": "^a"}), (2, math.nan, {"minimum": 2}), ({"a": 1}, {}, {"required": ["a"]}),
+                ({"a": 1}, {"a": ""}, {"properties": {"a": number}}), ({}, {"a": 1}, {"additionalProperties": False}),
+                ({"a": 1}, {"a": ""}, {"additionalProperties": number}), ([1], [1, ""], {"items": number}),
+                ([1], [], {"minItems": 1}), ("a", 1, {"oneOf": [{"type": "string"}, {"type": "null"}]}),
+                (1, "", {"$ref": "#/$defs/n", "$defs": {"n": number}})):
             self.assertEqual(schema.errors(fits, rule), [], rule)
             self.assertEqual(len(schema.errors(fails, rule)), 1, rule)
 
