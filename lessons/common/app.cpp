@@ -134,6 +134,7 @@ std::string print_error(const std::function<void()>& body) {
 }
 
 std::string directory_exists(const std::string& path) {
+  if (std::filesystem::is_directory(path)) return path + " is a directory";
   const auto parent = std::filesystem::path(path).parent_path();
   if (parent.empty() || std::filesystem::is_directory(parent)) return "";
   return "no such directory: " + parent.string();

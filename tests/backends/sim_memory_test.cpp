@@ -1,10 +1,13 @@
 // Device memory that the host cannot touch: its raw allocator, and what a touch looks like.
 #include <gradus/backends/sim/memory.h>
+#include <gradus/backends/sim/sim_backend.h>
 #include <gradus/gradus.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
 
 #include <csignal>
+
+#include "support/expect_error.h"
 
 namespace gradus::sim {
 namespace {
@@ -93,6 +96,19 @@ TEST_F(SimFault, a_system_call_on_device_memory_fails_with_efault) {
   EXPECT_EQ(::write(ends[1], x.raw_data(), 4), -1);
   EXPECT_EQ(errno, EFAULT);
   ::close(ends[0]), ::close(ends[1]);
+}
+
+// As exit() does it, while a static object or another thread still asks the device for a value.
+TEST(SimShutdown, what_is_asked_of_the_device_afterwards_is_an_error_and_no_wrong_value) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  EXPECT_EXIT(
+      {
+        const Tensor x = ones({2}, {.device = Device("sim:0")});
+        backend().stop();
+        const std::string text = testing::error_of([&] { (x + 1.0).cpu(); });
+        std::_Exit(text.starts_with("E-DEVICE-SHUTDOWN: sim:0: the process is ending") ? 5 : 6);
+      },
+      ::testing::ExitedWithCode(5), "");
 }
 
 }  // namespace

@@ -79,7 +79,10 @@ TEST(SimOptions, configure_refuses_what_is_out_of_range_and_changes_nothing) {
   EXPECT_GRADUS_ERROR(configure(wrong), "E-ARG", "memory must be from 1 byte");
   wrong = options();
   wrong.jitter_us = -1;
-  EXPECT_GRADUS_ERROR(configure(wrong), "E-ARG", "must not be negative");
+  EXPECT_GRADUS_ERROR(configure(wrong), "E-ARG", "jitter_us must be from 0 to 1e+06, got -1");
+  wrong = options();
+  wrong.link = 1e-9;
+  EXPECT_GRADUS_ERROR(configure(wrong), "E-ARG", "link must be 0 or at least 1 byte a second, got 1e-09");
   EXPECT_EQ(options().devices, Options().devices);
 }
 

@@ -10,6 +10,7 @@ namespace {
 
 using testing::error_of;
 using ::testing::HasSubstr;
+using ::testing::Not;
 using ::testing::StartsWith;
 
 DEVICE_CONTRACT(ErrorContract);
@@ -106,6 +107,19 @@ TEST_P(TwoDeviceErrorContract, a_copy_to_another_device_behind_an_error_does_not
   EXPECT_EQ(y.value(), 5);
 }
 
+TEST_P(TwoDeviceErrorContract, a_device_that_waits_for_an_event_of_a_failed_one_fails_too) {
+  const Buffer x(device());
+  const Stream s = stream(), other = Stream::create(other_device());
+  Event event(device());
+  Gate gate(device());
+  launch_gated(s, x, gate);
+  launch_failing(s, x);
+  event.record(s);
+  event.wait(other);
+  gate.open();
+  EXPECT_NE(error_of([&] { other.synchronize(); }), "");
+}
+
 TEST_P(TwoDeviceErrorContract, other_devices_go_on) {
   const Buffer x(device()), y(other_device());
   launch_failing(stream(), x);
@@ -157,6 +171,8 @@ TEST_P(LaunchBlockingContract, launch_blocking_shows_an_error_at_its_launch) {
     text = error.what();
   }
   EXPECT_THAT(text, HasSubstr("index 7 is out of range"));
+  EXPECT_THAT(text, Not(HasSubstr("queued earlier")));
+  EXPECT_THAT(text, Not(HasSubstr("LAUNCH_BLOCKING")));
   reset();
 }
 

@@ -3,6 +3,8 @@
 #include <gradus/ops/matmul.h>
 #include <gradus/runtime/caching_allocator.h>
 #include <runtime/device_contract.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <cstdlib>
 #include <memory>
@@ -114,6 +116,52 @@ TEST(SimExit, with_work_queued_is_clean) {
         std::exit(7);
       },
       ::testing::ExitedWithCode(7), "^$");
+}
+
+TEST(SimExit, does_not_wait_for_a_copy_over_a_slow_link) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  EXPECT_EXIT(
+      {
+        const Buffer y(kSim, 4);
+        const Pinned pinned(kSim, 4);
+        sim::Options slow = sim::options();
+        slow.link = 1;  // 16 bytes in 16 seconds
+        sim::configure(slow);
+        ::alarm(10);
+        copy_in(Stream::create(kSim), y, pinned.data());
+        std::exit(7);
+      },
+      ::testing::ExitedWithCode(7), "^$");
+}
+
+TEST(SimFork, the_parents_device_is_refused_in_a_child) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  EXPECT_EXIT(
+      {
+        const Tensor x = ones({2}, {.device = kSim});
+        synchronize(kSim);
+        const pid_t child = ::fork();
+        if (child == 0) {
+          ::alarm(10);
+          ::_exit(error_of([&] { (x + 1.0).cpu(); }).starts_with("E-FORK: sim: cannot re-initialize") ? 8
+                                                                                                      : 9);
+        }
+        int status = 0;
+        ::waitpid(child, &status, 0);
+        std::_Exit(WIFEXITED(status) ? WEXITSTATUS(status) : 1);
+      },
+      ::testing::ExitedWithCode(8), "");
+}
+
+TEST(SimRunAhead, a_host_is_a_bounded_number_of_launches_ahead) {
+  const Buffer y(kSim);
+  const Stream s = Stream::create(kSim);
+  Gate gate(kSim);
+  launch_gated(s, y, gate);
+  EXPECT_TRUE(waits_for(gate, [&] {
+    for (int i = 0; i < 1000; ++i) launch_affine(s, y, y, 1, 1);
+  }));
+  EXPECT_EQ(y.value(), 1001);
 }
 
 }  // namespace

@@ -7,6 +7,8 @@
 #include <thread>
 #include <utility>
 
+#include "support/expect_error.h"
+
 namespace gradus {
 namespace {
 
@@ -98,6 +100,14 @@ TEST(Event, moves) {
   Event c = std::move(a);
   b = std::move(c);
   EXPECT_EQ(b.elapsed_time(b), 0.0);
+}
+
+TEST(Event, that_was_moved_from_is_an_error) {
+  Event event{Device()};
+  const Event other(std::move(event));
+  EXPECT_GRADUS_ERROR(event.query(), "E-UNDEFINED", "Event: it was moved from");
+  EXPECT_GRADUS_ERROR(event.record(), "E-UNDEFINED", "Event: it was moved from");
+  EXPECT_TRUE(other.query());
 }
 
 }  // namespace

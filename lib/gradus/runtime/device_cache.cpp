@@ -135,16 +135,16 @@ DeviceCache::StreamState& DeviceCache::stream_state(const Stream& stream) {
 
 Block* DeviceCache::make_room(size_t size, BlockPool& pool) {
   ++stats_.cache_misses;
-  if (Block* block = new_segment(size, pool)) return block;
+  if (Block* block = new_segment(segment_size(size), pool)) return block;
   ++stats_.retries;
   wait_for_pending();
   if (Block* block = pool.best_fit(size)) return block;
   release_segments();
-  return new_segment(size, pool);
+  Block* block = new_segment(segment_size(size), pool);
+  return block ? block : new_segment(size, pool);  // the last memory there is, without any to spare
 }
 
-Block* DeviceCache::new_segment(size_t size, BlockPool& pool) {
-  const size_t bytes = segment_size(size);
+Block* DeviceCache::new_segment(size_t bytes, BlockPool& pool) {
   detail::count(detail::counters_of(device_).driver_allocations);
   void* data = kind_ == MemoryKind::device ? backend_.allocate(device_.index(), bytes)
                                            : backend_.allocate_pinned(bytes);

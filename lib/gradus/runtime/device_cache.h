@@ -59,7 +59,7 @@ class DeviceCache {
   StreamState& stream_state(const Stream& stream);
   // A free block, in its pool, by way of the device; nullptr when the device is full.
   Block* make_room(size_t size, BlockPool& pool);
-  Block* new_segment(size_t size, BlockPool& pool);
+  Block* new_segment(size_t bytes, BlockPool& pool);
   void release_segments();
   void release_segment(Block* block);
   // Cuts `block` to `size` where the rest is worth keeping.

@@ -69,19 +69,24 @@ Event& Event::operator=(Event&& other) noexcept {
   std::swap(handle_, other.handle_);
   return *this;
 }
+void* Event::handle() const {
+  GRADUS_CHECK(handle_, "E-UNDEFINED", "Event: it was moved from",
+               hint("use the event that it was moved to"));
+  return handle_;
+}
 void Event::record(const Stream& stream) {
   GRADUS_CHECK(stream.device == device_, "E-EVENT", "Event::record: the event is on ", device_,
                ", the stream on ", stream.device, hint("make an event for each device"));
-  runtime::backend(device_).record(handle_, stream);
+  runtime::backend(device_).record(handle(), stream);
 }
-void Event::wait(const Stream& stream) const { runtime::backend(stream.device).wait(handle_, stream); }
-bool Event::query() const { return runtime::backend(device_).query_event(handle_); }
+void Event::wait(const Stream& stream) const { runtime::backend(stream.device).wait(handle(), stream); }
+bool Event::query() const { return runtime::backend(device_).query_event(handle()); }
 void Event::synchronize() const {
   detail::count(detail::counters_of(device_).synchronizations);
-  runtime::backend(device_).synchronize_event(handle_);
+  runtime::backend(device_).synchronize_event(handle());
 }
 double Event::elapsed_time(const Event& end) const {
-  return runtime::backend(device_).elapsed_ms(handle_, end.handle_);
+  return runtime::backend(device_).elapsed_ms(handle(), end.handle());
 }
 
 }  // namespace gradus

@@ -64,6 +64,7 @@ class Event {
   double elapsed_time(const Event& end) const;
 
  private:
+  void* handle() const;  // throws E-UNDEFINED after a move
   Device device_;
   void* handle_;
 };

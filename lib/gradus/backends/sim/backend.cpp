@@ -14,6 +14,7 @@ SimBackend::SimBackend() : options_(options_from_environment()) {
   allocations_until_failure_ = options_.fail_allocation;
   launches_until_loss_ = options_.lose_device;
   scheduler_.set_jitter(options_.jitter_us);
+  notice_forks();
   install_fault_handler(memory_.begin(), DeviceMemory::kMostPerDevice, DeviceMemory::kMaxDevices);
   for (int d = 0; d < DeviceMemory::kMaxDevices; ++d) create_stream(d, true);  // the default streams
 }

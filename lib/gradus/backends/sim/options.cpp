@@ -44,7 +44,7 @@ void read(const char* variable, T& field, double least, double most, const char*
   field = static_cast<T>(value);
 }
 
-constexpr double kMany = 1e15;
+constexpr double kMany = 1e15, kLongestJitter = 1e6;
 
 }  // namespace
 
@@ -54,12 +54,13 @@ Options options_from_environment() {
   read("GRADUS_SIM_MEMORY", o.memory, 0x1p20, DeviceMemory::kMostPerDevice,
        "a size from 1MiB to 16GiB (units: KiB, MiB, GiB, KB, MB, GB)");
   read("GRADUS_SIM_LINK", o.link, 0, kMany, "a number of bytes a second, such as 12GB");
-  read("GRADUS_SIM_JITTER", o.jitter_us, 0, 1e6, "a number of microseconds up to 1000000");
+  read("GRADUS_SIM_JITTER", o.jitter_us, 0, kLongestJitter, "a number of microseconds up to 1000000");
   read("GRADUS_SIM_RACES", o.races, 0, 1, "0 or 1");
   read("CUDA_LAUNCH_BLOCKING", o.launch_blocking, 0, 1, "0 or 1");
   read("GRADUS_LAUNCH_BLOCKING", o.launch_blocking, 0, 1, "0 or 1");
   read("GRADUS_SIM_FAIL_ALLOCATION", o.fail_allocation, 0, kMany, "a count");
   read("GRADUS_SIM_LOSE_DEVICE", o.lose_device, 0, kMany, "a count");
+  check(o);
   return o;
 }
 
@@ -70,8 +71,10 @@ void check(const Options& o) {
                "sim::Options: memory must be from 1 byte to ",
                format_bytes(int64_t{DeviceMemory::kMostPerDevice}), ", got ",
                format_bytes(static_cast<int64_t>(o.memory)));
-  GRADUS_CHECK(o.link >= 0 && o.jitter_us >= 0, "E-ARG", "sim::Options: link (", o.link, ") and jitter_us (",
-               o.jitter_us, ") must not be negative");
+  GRADUS_CHECK(o.link == 0 || (o.link >= 1 && o.link <= kMany), "E-ARG",
+               "sim::Options: link must be 0 or at least 1 byte a second, got ", o.link);
+  GRADUS_CHECK(o.jitter_us >= 0 && o.jitter_us <= kLongestJitter, "E-ARG",
+               "sim::Options: jitter_us must be from 0 to ", kLongestJitter, ", got ", o.jitter_us);
   GRADUS_CHECK(o.fail_allocation >= 0 && o.lose_device >= 0, "E-ARG", "sim::Options: fail_allocation (",
                o.fail_allocation, ") and lose_device (", o.lose_device, ") must not be negative");
 }

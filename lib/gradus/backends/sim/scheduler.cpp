@@ -16,8 +16,8 @@ Point Scheduler::submit(Queue& queue, Task task) {
 
 // A host that waits does a copy itself where its engine still sleeps: waking the engine, and being woken by
 // it, takes longer than copying a megabyte.
-void Scheduler::wait(const Point& point) {
-  if (point.passed()) return;
+bool Scheduler::wait(const Point& point) {
+  if (point.passed()) return true;
   std::unique_lock lock(mutex_);
   while (!stopping_ && !point.passed()) {
     if (Engine* engine = idle_copy_engine(*point.queue)) {
@@ -29,6 +29,7 @@ void Scheduler::wait(const Point& point) {
       --waiting_hosts_;
     }
   }
+  return point.passed();
 }
 
 // The engine that is to run the queue's first task next and has not begun, if it is a copy engine.

@@ -74,12 +74,15 @@ class Scheduler {
   std::unique_lock<std::mutex> lock() { return std::unique_lock(mutex_); }
   /// Queues a task and returns the point behind it. Under lock().
   Point submit(Queue& queue, Task task);
-  /// Blocks until the point is passed. Not under lock().
-  void wait(const Point& point);
+  /// Blocks until the point is passed, and returns true; false once stop() was called, for then it may never
+  /// be. Not under lock().
+  bool wait(const Point& point);
   /// Tasks that begin late by up to `us` microseconds, at random. Under lock().
   void set_jitter(double us) { jitter_us_ = us; }
   /// Ends the engines when the task that each runs is done; what is queued is lost.
   void stop();
+  /// True once stop() was called: a task that takes its time then ends early.
+  const std::atomic<bool>& stopping() const { return stopping_; }
 
  private:
   using Clock = std::chrono::steady_clock;
@@ -109,7 +112,7 @@ class Scheduler {
   std::condition_variable passed_;
   int waiting_hosts_ = 0;
   std::array<Engine, kEngines> engines_;
-  bool stopping_ = false;
+  std::atomic<bool> stopping_{false};  // written under the mutex
   double jitter_us_ = 0;
   uint64_t random_ = 0x9E3779B97F4A7C15;  // of the jitter
 };

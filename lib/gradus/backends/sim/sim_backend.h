@@ -88,9 +88,12 @@ class SimBackend final : public runtime::Backend {
   };
 
   // errors.cpp
-  void check_usable(int device);
+  // Throws the device's failure; `own`: the call that failed is the one that asks.
+  void check_usable(int device, bool own = false);
+  static void notice_forks();
   void fail_device(int device, Failure failure);
   static Failure illegal_address(int device, const char* name, int operand, const TensorArg& tensor);
+  Failure failure_from(int device, int waiting);
   static Failure failure_of(int device, const char* name, std::exception_ptr error);
 
   // work.cpp. All of these: under scheduler_.lock().
@@ -100,6 +103,7 @@ class SimBackend final : public runtime::Backend {
   Point enqueue_all(Queue& queue, std::span<const Item> items);
   std::vector<Point> legacy_order(Queue& queue);
   void count_launch(int device);
+  void wait_for_room(const Stream& stream);
   Work kernel_work(int device, const runtime::KernelTask& task);
   void run_kernel(int device, const runtime::KernelTask& task);
   void check_address(int device, const void* data, size_t bytes, const char* which) const;
@@ -108,7 +112,7 @@ class SimBackend final : public runtime::Backend {
 
   // streams.cpp
   void wait_until_idle(int device);
-  void host_waits_for(const Point& point, const Clock& clock, int device);
+  void host_waits_for(const Point& point, const Clock& clock, int device, bool own = false);
   void refuse_during_capture(Capture* capture, const char* call);
   void refuse_captured(const SimEvent& event, const char* call);
   void join_capture(Queue& queue, const SimEvent& event);

@@ -27,13 +27,16 @@ void SimBackend::wait_until_idle(int device) {
 }
 
 // The host knows from now on that all up to the point is done.
-void SimBackend::host_waits_for(const Point& point, const Clock& clock, int device) {
-  scheduler_.wait(point);
+void SimBackend::host_waits_for(const Point& point, const Clock& clock, int device, bool own) {
+  const bool done = scheduler_.wait(point);
   if (!clock.empty()) {
     auto lock = scheduler_.lock();
     races_.join_host(clock);
   }
-  check_usable(device);
+  check_usable(device, own);
+  GRADUS_CHECK(done, "E-DEVICE-SHUTDOWN", Device(DeviceType::sim, device),
+               ": the process is ending, and what was queued on the device will not be done",
+               hint("synchronize before exit() is called or main() returns"));
 }
 
 void SimBackend::refuse_during_capture(Capture* capture, const char* call) {
@@ -106,8 +109,13 @@ void SimBackend::wait(void* event, const Stream& stream) {
   if (e.in_graph) return join_capture(queue, e);
   refuse_during_capture(queue.capture.get(), "a wait for an event recorded outside");
   races_.join(queue.number, e.clock);
+  const int from = e.point.queue->device, to = queue.device;
+  if (from != to && e.point.passed()) check_usable(from);
   if (e.point.passed()) return;
-  scheduler_.submit(queue, {Scheduler::kNoEngine, {}, {e.point}});
+  const Work pass_failure_on = [this, from, to] {
+    if (from != to && devices_[from].failed.load()) fail_device(to, failure_from(from, to));
+  };
+  scheduler_.submit(queue, {Scheduler::kNoEngine, pass_failure_on, {e.point}});
 }
 
 // A stream that waits for an event of a capture takes part in it from there on.

@@ -2,6 +2,7 @@
 #include <gradus/backends/sim/fault_handler.h>
 #include <gradus/backends/sim/sim_backend.h>
 
+#include <algorithm>
 #include <cstring>
 #include <thread>
 
@@ -31,7 +32,7 @@ class Arguments {
 
 // Over a link of so many bytes a second (0: no limit) they arrive piece by piece: who reads too early sees
 // old bytes, who writes too early changes what is copied.
-void move(void* to, const void* from, size_t bytes, double link) {
+void move(void* to, const void* from, size_t bytes, double link, const std::atomic<bool>& give_up) {
   if (!(link > 0)) {
     std::memcpy(to, from, bytes);
     return;
@@ -40,8 +41,12 @@ void move(void* to, const void* from, size_t bytes, double link) {
   const auto begin = std::chrono::steady_clock::now();
   for (size_t i = 0; i < kPieces; ++i) {
     const size_t first = bytes * i / kPieces, end = bytes * (i + 1) / kPieces;
-    std::this_thread::sleep_until(
-        begin + std::chrono::nanoseconds(static_cast<int64_t>(1e9 * static_cast<double>(end) / link)));
+    const auto arrival =
+        begin + std::chrono::nanoseconds(static_cast<int64_t>(1e9 * static_cast<double>(end) / link));
+    for (auto now = begin; now < arrival; now = std::chrono::steady_clock::now()) {
+      if (give_up) return;
+      std::this_thread::sleep_until(std::min(arrival, now + std::chrono::milliseconds(10)));
+    }
     std::memcpy(static_cast<std::byte*>(to) + first, static_cast<const std::byte*>(from) + first,
                 end - first);
   }
@@ -105,9 +110,23 @@ void SimBackend::count_launch(int device) {
                          "end the program; on real hardware, look at the system's log and reset the device"});
 }
 
+// CUDA's queues are bounded too: a host that is far ahead waits at its next launch.
+void SimBackend::wait_for_room(const Stream& stream) {
+  constexpr uint64_t kMostQueued = 256;
+  Point point;
+  {
+    auto lock = scheduler_.lock();
+    Queue& queue = queue_of(stream);
+    if (queue.capture || queue.tasks.size() < kMostQueued) return;
+    point = {&queue, queue.submitted - kMostQueued / 2};
+  }
+  scheduler_.wait(point);
+}
+
 void SimBackend::run(const Stream& stream, const runtime::KernelTask& task) {
   const int device = stream.device.index();
   check_usable(device);
+  wait_for_room(stream);
   Point point;
   Clock clock;
   bool blocking;
@@ -126,7 +145,7 @@ void SimBackend::run(const Stream& stream, const runtime::KernelTask& task) {
     clock = races_.clock(queue.number);
   }
   if (blocking)
-    host_waits_for(point, clock, device);  // else its own error shows later, however soon it happened
+    host_waits_for(point, clock, device, true);  // else its own error shows later, however soon it happened
 }
 
 Work SimBackend::kernel_work(int device, const runtime::KernelTask& task) {
@@ -188,9 +207,10 @@ Item SimBackend::copy_item(void* to, Device to_device, const void* from, Device 
                                        : Scheduler::copy_in(to_device.index());
   const double link = from_device == to_device ? 0 : options_.link;
   const auto* failed = &devices_[stream_device].failed;
+  const auto* stopping = &scheduler_.stopping();
   item.work = [=] {
     if (failed->load()) return;
-    move(target, source, bytes, link);
+    move(target, source, bytes, link, *stopping);
   };
   return item;
 }
