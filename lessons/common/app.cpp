@@ -2,6 +2,7 @@
 
 #include <CLI/CLI.hpp>
 #include <atomic>
+#include <charconv>
 #include <csignal>
 #include <cstdio>
 #include <filesystem>
@@ -19,6 +20,14 @@ void on_signal(int signal) {
   std::signal(signal, SIG_DFL);
 }
 
+// CLI11 would make 2^64 - 1 of -1, and of numbers that are too large.
+std::string is_seed(const std::string& text) {
+  uint64_t seed = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), seed);
+  const bool good = error == std::errc() && end == text.data() + text.size();
+  return good ? "" : "'" + text + "' is not a whole number from 0 to 18446744073709551615";
+}
+
 void add_common(CLI::App& app, Flags& flags) {
   app.add_option("--device", flags.device, "auto, cpu, sim:N or cuda:N")->capture_default_str();
   app.add_option("--epochs", flags.epochs, "passes over the data")
@@ -28,7 +37,7 @@ void add_common(CLI::App& app, Flags& flags) {
       ->check(CLI::Range(1, 1000000))
       ->capture_default_str();
   app.add_option("--seed", flags.seed, "of weights, shuffling and dropout")
-      ->check(CLI::NonNegativeNumber)  // else -1 would become 2^64 - 1
+      ->check(is_seed)
       ->capture_default_str();
   app.add_option("--data", flags.data,
                  "directory of IDX files (MNIST, Fashion-MNIST …), or \"made\": drawn digits");

@@ -273,8 +273,9 @@ class TrainLoop(unittest.TestCase):
 
     # Flags
 
-    def test_a_negative_seed_is_refused(self):
-        self.run_badly("--seed", "-1", message="--seed", status=2)
+    def test_what_is_no_seed_is_refused(self):
+        for text in ("-1", "18446744073709551616", "1.5", "one"):
+            self.run_badly("--seed", text, message=f"'{text}' is not a whole number from 0 to", status=2)
 
     def test_the_smallest_loop_heeds_epochs_and_says_what_it_does_not_heed(self):
         program = PROGRAMS / "04_train_loop_minimal"
