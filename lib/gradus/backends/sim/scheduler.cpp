@@ -6,11 +6,13 @@
 
 namespace gradus::sim {
 
-Point Scheduler::submit(Queue& queue, Task task) {
+Point Scheduler::submit(Queue& queue, Task task, bool caller_waits) {
   if (task.engine != kNoEngine) start(engines_[task.engine]);  // first: it may fail
   queue.tasks.push_back(std::move(task));
   ++queue.submitted;
+  caller_waits_ = caller_waits;
   if (queue.tasks.size() == 1) advance(&queue);
+  caller_waits_ = false;
   return queue.end();
 }
 
@@ -86,7 +88,7 @@ void Scheduler::make_ready(Queue& queue) {
     not_before = Clock::now() + std::chrono::nanoseconds(static_cast<int64_t>(1000 * delay));
   }
   engine.ready.push_back({&queue, not_before});
-  engine.wake.notify_one();
+  if (!caller_waits_ || idle_copy_engine(queue) != &engine) engine.wake.notify_one();
 }
 
 void Scheduler::start(Engine& engine) {

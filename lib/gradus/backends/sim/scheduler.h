@@ -72,8 +72,9 @@ class Scheduler {
 
   /// Held by the caller of submit(), so that several tasks and what belongs to them are queued as one.
   std::unique_lock<std::mutex> lock() { return std::unique_lock(mutex_); }
-  /// Queues a task and returns the point behind it. Under lock().
-  Point submit(Queue& queue, Task task);
+  /// Queues a task and returns the point behind it. Under lock(). With `caller_waits`, which promises a
+  /// wait() for that point, a sleeping copy engine is left asleep: wait() does the copy.
+  Point submit(Queue& queue, Task task, bool caller_waits = false);
   /// Blocks until the point is passed, and returns true; false once stop() was called, for then it may never
   /// be. Not under lock().
   bool wait(const Point& point);
@@ -113,6 +114,7 @@ class Scheduler {
   int waiting_hosts_ = 0;
   std::array<Engine, kEngines> engines_;
   std::atomic<bool> stopping_{false};  // written under the mutex
+  bool caller_waits_ = false;          // during submit()
   double jitter_us_ = 0;
   uint64_t random_ = 0x9E3779B97F4A7C15;  // of the jitter
 };

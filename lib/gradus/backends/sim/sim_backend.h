@@ -100,7 +100,7 @@ class SimBackend final : public runtime::Backend {
   Queue& queue_of(const Stream& stream);
   Task prepare(Queue& queue, const Item& item);
   Point enqueue(Queue& queue, const Item& item);
-  Point enqueue_all(Queue& queue, std::span<const Item> items);
+  Point enqueue_all(Queue& queue, std::span<const Item> items, bool caller_waits = false);
   std::vector<Point> legacy_order(Queue& queue);
   void count_launch(int device);
   void wait_for_room(const Stream& stream);

@@ -89,7 +89,7 @@ Task SimBackend::prepare(Queue& queue, const Item& item) {
 Point SimBackend::enqueue(Queue& queue, const Item& item) { return enqueue_all(queue, {&item, 1}); }
 
 // All of them, or none where one of them is refused.
-Point SimBackend::enqueue_all(Queue& queue, std::span<const Item> items) {
+Point SimBackend::enqueue_all(Queue& queue, std::span<const Item> items, bool caller_waits) {
   for (const Item& item : items)
     for (const auto& [tensor, access] : item.uses) remember_tensor(tensor, item.name);
   if (queue.capture) {
@@ -99,7 +99,7 @@ Point SimBackend::enqueue_all(Queue& queue, std::span<const Item> items) {
   std::vector<Task> tasks;
   for (const Item& item : items) tasks.push_back(prepare(queue, item));
   Point end = queue.end();
-  for (Task& task : tasks) end = scheduler_.submit(queue, std::move(task));
+  for (Task& task : tasks) end = scheduler_.submit(queue, std::move(task), caller_waits);
   return end;
 }
 
@@ -230,8 +230,9 @@ void SimBackend::copy(void* to, Device to_device, const void* from, Device from_
     Queue& queue = queue_of(stream);
     const Item item = copy_item(to, to_device, from, from_device, bytes, device);
     if (host_waits) refuse_during_capture(queue.capture.get(), "a copy from or to pageable memory");
-    point = enqueue(queue, item);
-    if (!host_waits && (!options_.launch_blocking || queue.capture)) return;
+    const bool waits = host_waits || (options_.launch_blocking && !queue.capture);
+    point = enqueue_all(queue, {&item, 1}, waits);
+    if (!waits) return;
     clock = races_.clock(queue.number);
   }
   host_waits_for(point, clock, device);
