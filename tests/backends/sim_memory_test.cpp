@@ -3,6 +3,7 @@
 #include <gradus/backends/sim/sim_backend.h>
 #include <gradus/gradus.h>
 #include <gtest/gtest.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include <csignal>
@@ -84,7 +85,8 @@ TEST_F(SimFault, leaves_other_faults_to_the_handler_that_was_there) {
         other.sa_handler = [](int) { ::_exit(42); };
         ::sigaction(SIGSEGV, &other, nullptr);
         ones({1}).to(Device("sim:0"));
-        *static_cast<volatile int*>(nullptr) = 1;
+        void* page = ::mmap(nullptr, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        *static_cast<volatile int*>(page) = 1;
       },
       ::testing::ExitedWithCode(42), "^$");
 }
