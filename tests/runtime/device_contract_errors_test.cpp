@@ -101,8 +101,11 @@ TEST_P(LateErrorContract, what_is_queued_behind_an_error_does_not_run) {
 TEST_P(TwoDeviceErrorContract, a_copy_to_another_device_behind_an_error_does_not_run) {
   const Buffer x(device()), y(other_device(), 4, 5);
   const Stream s = stream();
+  Gate gate(device());
+  launch_gated(s, x, gate);  // so that all is queued before the error happens
   launch_failing(s, x);
   copy_across(s, y, x);
+  gate.open();
   EXPECT_NE(error_of([&] { s.synchronize(); }), "");
   EXPECT_EQ(y.value(), 5);
 }
