@@ -12,7 +12,7 @@ TEST(Utilization, of_an_idle_sim_device_is_0_and_of_a_busy_one_is_more) {
   const Device device("sim:0");
   const Tensor x = ones({512, 512}, {.device = device});
   synchronize(device);
-  utilization(device);
+  utilization(device), utilization(Device("sim:1"));  // whatever was before
   std::this_thread::sleep_for(std::chrono::milliseconds(20));
   EXPECT_EQ(utilization(device), 0);
   for (int i = 0; i < 200; ++i) x.exp();
