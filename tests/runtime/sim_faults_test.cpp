@@ -128,6 +128,7 @@ TEST(SimExit, does_not_wait_for_a_copy_over_a_slow_link) {
         sim::configure(slow);
         ::alarm(10);
         copy_in(Stream::create(kSim), y, pinned.data());
+        ::usleep(200'000);  // the copy has begun, or else it proves nothing
         std::exit(7);
       },
       ::testing::ExitedWithCode(7), "^$");
