@@ -84,8 +84,8 @@ void SimBackend::reset_device(int index) {
 
 SimBackend& backend() {
   // Never destroyed: tensors may outlive static objects. Its engines end, with what is queued undone, before
-  // the static objects are gone that were made before it. What our kernels make later is never destroyed; what
-  // oneDNN makes later is, while an engine may still run (docs/simulated_device.md).
+  // the static objects are gone that were made before it. What our kernels make later is never destroyed;
+  // what oneDNN makes later is, while an engine may still run (docs/simulated_device.md).
   static SimBackend* backend = [] {
     auto* made = new SimBackend;
     std::atexit([] { sim::backend().stop(); });
