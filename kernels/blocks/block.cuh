@@ -93,10 +93,11 @@ class SerialBlock {
 /// The block of threads that CUDA runs.
 class CudaBlock {
  public:
+  __device__ explicit CudaBlock(int64_t group) : group_(group) {}
   __device__ int thread_rank() const { return static_cast<int>(threadIdx.x); }
   __device__ int size() const { return static_cast<int>(blockDim.x); }
   __device__ int warp_size() const { return size() < kWarpSize ? size() : kWarpSize; }
-  __device__ int64_t group_index() const { return blockIdx.x; }
+  __device__ int64_t group_index() const { return group_; }
   __device__ void sync() const { __syncthreads(); }
   template <class T>
   __device__ T shuffle_xor(T value, int mask) const {
@@ -118,6 +119,7 @@ class CudaBlock {
   }
 
  private:
+  int64_t group_;
   size_t used_ = 0;
 };
 #endif

@@ -38,57 +38,31 @@ void run_serial(const Body& body) {
   }
 }
 
-/// Launches on a CUDA stream (a cudaStream_t) and returns the cudaError_t. Defined where a .cuh is compiled
-/// as CUDA, for the bodies that it lists with GRADUS_KERNEL; another body is an error of the linker, not of a
-/// running program.
+/// What a launch asks of CUDA.
+struct LaunchShape {
+  unsigned grid;  ///< blocks; 0: there is nothing to do
+  int block;      ///< threads of each
+  size_t shared;  ///< bytes of dynamic shared memory of each
+};
+
+/// CUDA's limit for the first dimension of a grid. A body with more groups has each block do several.
+inline constexpr int64_t kMaxGrid = 0x7fffffff;
+
+/// The shape of a launch of `body`; throws E-BLOCK-SIZE.
+template <Kernel Body>
+LaunchShape launch_shape(const Body& body, int block_size) {
+  check_block_size<Body>(block_size);
+  const int64_t groups = body.groups(block_size);
+  return {static_cast<unsigned>(groups < kMaxGrid ? groups : kMaxGrid), block_size,
+          body.shared_bytes(block_size)};
+}
+
+/// Launches on a CUDA stream (a cudaStream_t) and returns the cudaError_t. Defined by launch_cuda.cuh, which
+/// only what is compiled as CUDA includes.
 template <Kernel Body>
 int launch_cuda(const Body& body, int block_size, void* stream);
 
 #ifdef __CUDACC__
-template <class Body>
-__global__ void entry(Body body) {
-  CudaBlock block;
-  body(block);
-}
-
-/// A body that runs with blocks of kBlockSize threads only and asks for the registers to be shared out such
-/// that kBlocksPerSm of them fit on a multiprocessor.
-template <class Body>
-concept SizedForSm = requires {
-  { Body::kBlockSize } -> std::convertible_to<int>;
-  { Body::kBlocksPerSm } -> std::convertible_to<int>;
-};
-template <class Body>
-__global__ void __launch_bounds__(Body::kBlockSize, Body::kBlocksPerSm) sized_entry(Body body) {
-  CudaBlock block;
-  body(block);
-}
-
-template <class Body>
-constexpr auto entry_of() {
-  if constexpr (SizedForSm<Body>)
-    return &sized_entry<Body>;
-  else
-    return &entry<Body>;
-}
-
-template <Kernel Body>
-int launch_cuda(const Body& body, int block_size, void* stream) {
-  check_block_size<Body>(block_size);
-  const int64_t groups = body.groups(block_size);
-  if (groups == 0) return cudaSuccess;  // CUDA refuses an empty grid
-  if (groups > 0x7fffffff) return cudaErrorInvalidConfiguration;
-  constexpr auto kernel = entry_of<Body>();
-  const size_t shared = body.shared_bytes(block_size);
-  if (shared > 48 * 1024) {  // more than that a kernel has to ask for
-    const cudaError_t refused =
-        cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(shared));
-    if (refused != cudaSuccess) return refused;
-  }
-  kernel<<<static_cast<unsigned>(groups), block_size, shared, static_cast<cudaStream_t>(stream)>>>(body);
-  return cudaGetLastError();
-}
-
 /// Compiles the body for CUDA.
 #define GRADUS_KERNEL(...) \
   template int gradus::kernels::launch_cuda<__VA_ARGS__>(const __VA_ARGS__&, int, void*)
@@ -104,3 +78,7 @@ int launch_cuda(const Body& body, int block_size, void* stream) {
   GRADUS_KERNEL(Body<::gradus::BFloat16>)
 
 }  // namespace gradus::kernels
+
+#ifdef __CUDACC__
+#include <kernels/blocks/launch_cuda.cuh>
+#endif

@@ -1,10 +1,12 @@
-# Finds nvcc. Sets GRADUS_HAVE_CUDA; AUTO is silent where there is none, ON fails.
+# Finds nvcc. Sets GRADUS_HAVE_CUDA; AUTO is silent where there is none, ON fails. HOST needs CUDA's headers only: it
+# compiles the backend's sources with the host compiler, against a CUDA runtime on the CPU (tests/cuda_on_host/), so that
+# tests can run them without a GPU and under a sanitizer.
 
 set(GRADUS_HAVE_CUDA OFF)
-if(NOT GRADUS_CUDA MATCHES "^(AUTO|ON|OFF)$")
-  message(FATAL_ERROR "GRADUS_CUDA: expected AUTO, ON or OFF, got '${GRADUS_CUDA}'")
+if(NOT GRADUS_CUDA MATCHES "^(AUTO|ON|OFF|HOST)$")
+  message(FATAL_ERROR "GRADUS_CUDA: expected AUTO, ON, OFF or HOST, got '${GRADUS_CUDA}'")
 endif()
-if(NOT GRADUS_CUDA STREQUAL "OFF" AND NOT GRADUS_SANITIZE)
+if(GRADUS_CUDA MATCHES "^(AUTO|ON)$" AND NOT GRADUS_SANITIZE)
   include(CheckLanguage)
   if(NOT DEFINED CMAKE_CUDA_ARCHITECTURES)
     set(CMAKE_CUDA_ARCHITECTURES 80-real 90)
@@ -23,6 +25,26 @@ if(NOT GRADUS_CUDA STREQUAL "OFF" AND NOT GRADUS_SANITIZE)
   endif()
 endif()
 message(STATUS "CUDA code: ${GRADUS_HAVE_CUDA}")
+if(GRADUS_HAVE_CUDA OR GRADUS_CUDA STREQUAL "HOST")
+  find_package(CUDAToolkit 12.4 REQUIRED)
+endif()
+
+# gradus_cuda_on_host(name): the CUDA backend as an object library for the CPU, with the runtime and the vendor libraries
+# that stand in for CUDA's.
+function(gradus_cuda_on_host name)
+  file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/lib/gradus/backends/cuda/*.cu
+    ${PROJECT_SOURCE_DIR}/lib/gradus/backends/cuda/*.cpp ${PROJECT_SOURCE_DIR}/tests/cuda_on_host/*.cpp)
+  set_source_files_properties(${sources} PROPERTIES LANGUAGE CXX)
+  add_library(${name} OBJECT ${sources})
+  target_include_directories(${name} BEFORE PRIVATE ${PROJECT_SOURCE_DIR}/tests/cuda_on_host/include
+    ${PROJECT_SOURCE_DIR}/tests ${PROJECT_SOURCE_DIR}/lib ${PROJECT_SOURCE_DIR} ${PROJECT_BINARY_DIR}/lib/generated)
+  target_include_directories(${name} SYSTEM PRIVATE ${CUDAToolkit_INCLUDE_DIRS})
+  target_link_libraries(${name} PRIVATE Threads::Threads fmt::fmt)
+  target_compile_definitions(${name} PRIVATE GRADUS_CUDA_ON_HOST)
+  if(NOT GRADUS_SANITIZE)
+    target_compile_options(${name} PRIVATE $<$<CONFIG:Release>:-O2>)
+  endif()
+endfunction()
 
 if(GRADUS_HAVE_CUDA)
   if(NOT CMAKE_CUDA20_STANDARD_COMPILE_OPTION)  # CMake 3.25 knows nvcc up to C++17

@@ -3,6 +3,7 @@
 // docs/architecture.md.
 #pragma once
 #include <gradus/base/dtype.h>
+#include <gradus/base/version.h>
 #include <gradus/runtime/device.h>
 #include <gradus/runtime/stream.h>
 
@@ -12,6 +13,11 @@ namespace gradus {
 
 template <class Args>
 using KernelFn = void (*)(const Args&, const Stream&);
+
+/// What host kernel K does, done by a GPU. Defined by the files of backends/cuda/ for each K and T that they
+/// list: a kernel that a table wants and none of them has is an error of the linker.
+template <class K, class T, class Args>
+void cuda_kernel(const Args& args, const Stream& stream);
 
 template <class Args>
 class KernelTable {
@@ -33,8 +39,23 @@ class KernelTable {
   template <class F, DTypeSet Types>
   constexpr KernelTable host() const {
     KernelTable table = *this;
-    fill<F, Types, 0>(table);
+    fill<F, Types, 0, false>(table);
     return table;
+  }
+  /// host<F, Types>(), and on cuda, where this build has it, cuda_kernel<F, T>.
+  template <class F, DTypeSet Types>
+  constexpr KernelTable everywhere() const {
+    KernelTable table = *this;
+    fill<F, Types, 0, kHasCuda>(table);
+    return table;
+  }
+  /// The function that launches on cuda; without CUDA in this build it need not exist.
+  template <KernelFn<Args> Fn>
+  constexpr KernelTable cuda(DTypeSet types) const {
+    if constexpr (kHasCuda)
+      return with(DeviceType::cuda, types, Fn);
+    else
+      return *this;
   }
 
   constexpr const char* name() const { return name_; }
@@ -54,14 +75,16 @@ class KernelTable {
   }
 
  private:
-  template <class F, DTypeSet Types, int D>
+  template <class F, DTypeSet Types, int D, bool Cuda>
   static constexpr void fill(KernelTable& table) {
     if constexpr (D < kDTypeCount) {
       constexpr auto dtype = static_cast<DType>(D);
       if constexpr (Types.has(dtype)) {
-        table = table.host(dtypes(dtype), &F::template run<typename ElementType<dtype>::type>);
+        using T = typename ElementType<dtype>::type;
+        table = table.host(dtypes(dtype), &F::template run<T>);
+        if constexpr (Cuda) table = table.with(DeviceType::cuda, dtypes(dtype), &cuda_kernel<F, T, Args>);
       }
-      fill<F, Types, D + 1>(table);
+      fill<F, Types, D + 1, Cuda>(table);
     }
   }
   [[noreturn, gnu::cold]] void refuse(DeviceType device, DType dtype) const {
