@@ -33,7 +33,7 @@ CudaFacts healthy() {
   facts.build = {.without = WithoutCuda::has_it, .runtime_version = 12080, .architectures = "80-real;90"};
   facts.driver = library("driver", "libcuda.so.1", "12.9", 12);
   facts.driver_version = 12090;
-  facts.cublas = library("cuBLAS", "libcublas.so.12", "12.8.4", 12);
+  facts.cublas = library("cuBLAS", "libcublasLt.so.12", "12.8.4", 12);
   facts.cudnn = library("cuDNN", "libcudnn.so.9", "9.8.0", 9);
   facts.nccl = library("NCCL", "libnccl.so.2", "2.26.2", 2);
   facts.devices = {{.name = "NVIDIA H100", .capability_major = 9}};

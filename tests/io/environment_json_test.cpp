@@ -47,7 +47,7 @@ TEST(EnvironmentJson, the_whole_record) {
       {"driver", library("libcuda.so.1", "12.9")},
       {"NVML", library("libnvidia-ml.so.1", "575.51.03")},
       {"CUDA runtime", library("libcudart.so.12", "12.8")},
-      {"cuBLAS", library("libcublas.so.12", "12.8.4")},
+      {"cuBLAS", library("libcublasLt.so.12", "12.8.4")},
       {"cuDNN", library("libcudnn.so.9", "9.8.0")},
       {"NCCL", {{"file", "libnccl.so.2"}, {"path", nullptr}, {"version", nullptr}, {"error", nullptr}}}};
   const Json expected = {

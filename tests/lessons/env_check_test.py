@@ -14,8 +14,8 @@ import unittest
 FAKES = pathlib.Path(sys.argv.pop(2))
 PROGRAM = pathlib.Path(sys.argv.pop(1)) / "01_env_check"
 SETTINGS = ("CUDA_VISIBLE_DEVICES", "GRADUS_SIM_DEVICES", "GRADUS_DATA")
-LIBRARIES = ("libcuda.so.1", "libnvidia-ml.so.1", "libcudart.so.13", "libcudart.so.12", "libcublas.so.13",
-             "libcublas.so.12", "libcudnn.so.9", "libcudnn.so.8", "libnccl.so.2")
+LIBRARIES = ("libcuda.so.1", "libnvidia-ml.so.1", "libcudart.so.13", "libcudart.so.12", "libcublasLt.so.13",
+             "libcublasLt.so.12", "libcudnn.so.9", "libcudnn.so.8", "libnccl.so.2")
 GIB = 2**30
 
 

@@ -259,7 +259,7 @@ TEST(Diagnosis, a_library_is_missing) {
                   "--cuda does), or put its folder on LD_LIBRARY_PATH"));
   EXPECT_TRUE(is_usable(diagnose(facts)));  // one GPU needs none
   facts = working_cuda();
-  facts.cublas = {.name = "cuBLAS", .file = "libcublas.so.12"};
+  facts.cublas = {.name = "cuBLAS", .file = "libcublasLt.so.12"};
   EXPECT_EQ(diagnose(facts).at(0).code, "E-CUBLAS-MISSING");
   EXPECT_FALSE(is_usable(diagnose(facts)));
 }

@@ -18,7 +18,7 @@ inline CudaFacts working_cuda() {
   facts.build = {.without = WithoutCuda::has_it, .runtime_version = 12080, .architectures = "80-real;90"};
   facts.driver = library("driver", "libcuda.so.1", "12.9", 12);
   facts.cudart = library("CUDA runtime", "libcudart.so.12", "12.8", 12);
-  facts.cublas = library("cuBLAS", "libcublas.so.12", "12.8.4", 12);
+  facts.cublas = library("cuBLAS", "libcublasLt.so.12", "12.8.4", 12);
   facts.cudnn = library("cuDNN", "libcudnn.so.9", "9.8.0", 9);
   facts.nccl = library("NCCL", "libnccl.so.2", "2.26.2", 2);
   facts.nvml = library("NVML", "libnvidia-ml.so.1", "575.51.03", 0);

@@ -48,27 +48,6 @@ LibraryFacts find_cudart(const LibraryFacts& known, int needed) {
   return facts;
 }
 
-LibraryFacts find_cublas(const LibraryFacts& known, int needed) {
-  const SharedLibrary library(files_of("libcublas", needed, {13, 12, 11}));
-  LibraryFacts facts = facts_of(library, known);
-  auto* get = library.function<int(int property, int* value)>("cublasGetProperty");
-  int parts[3] = {};
-  for (int i = 0; get && i < 3; ++i) get(i, &parts[i]);
-  if (get) set_version(facts, parts[0], parts[1], parts[2]);
-  return facts;
-}
-
-LibraryFacts find_cudnn(const LibraryFacts& known, int needed) {
-  const SharedLibrary library(files_of("libcudnn", needed, {9, 8}));
-  LibraryFacts facts = facts_of(library, known);
-  if (auto* get = library.function<size_t()>("cudnnGetVersion")) {
-    const int v = static_cast<int>(get());  // 90100 is 9.1.0; 8907 is 8.9.7
-    const int unit = v >= 10000 ? 10000 : 1000;
-    set_version(facts, v / unit, v % unit / 100, v % 100);
-  }
-  return facts;
-}
-
 LibraryFacts find_nccl(const LibraryFacts& known, int needed) {
   const SharedLibrary library(files_of("libnccl", needed, {2}));
   LibraryFacts facts = facts_of(library, known);
@@ -200,9 +179,30 @@ CudaFacts gather_cuda_facts() {
   const int major = facts.build.runtime_version / 1000;
   const bool built = facts.build.has_cuda();
   facts.cudart = find_cudart(facts.cudart, major);
-  facts.cublas = find_cublas(facts.cublas, major);
-  facts.cudnn = find_cudnn(facts.cudnn, built ? facts.build.cudnn_major : 0);
+  facts.cublas = find_cublas(major);
+  facts.cudnn = find_cudnn(built ? facts.build.cudnn_major : 0);
   facts.nccl = find_nccl(facts.nccl, built ? facts.build.nccl_major : 0);
+  return facts;
+}
+
+LibraryFacts find_cublas(int major) {
+  const SharedLibrary library(files_of("libcublasLt", major, {13, 12, 11}));
+  LibraryFacts facts = facts_of(library, {.name = "cuBLAS"});
+  auto* get = library.function<int(int property, int* value)>("cublasLtGetProperty");
+  int parts[3] = {};
+  for (int i = 0; get && i < 3; ++i) get(i, &parts[i]);
+  if (get) set_version(facts, parts[0], parts[1], parts[2]);
+  return facts;
+}
+
+LibraryFacts find_cudnn(int major) {
+  const SharedLibrary library(files_of("libcudnn", major, {9, 8}));
+  LibraryFacts facts = facts_of(library, {.name = "cuDNN"});
+  if (auto* get = library.function<size_t()>("cudnnGetVersion")) {
+    const int v = static_cast<int>(get());  // 90100 is 9.1.0; 8907 is 8.9.7
+    const int unit = v >= 10000 ? 10000 : 1000;
+    set_version(facts, v / unit, v % unit / 100, v % 100);
+  }
   return facts;
 }
 

@@ -56,6 +56,11 @@ struct CudaFacts {
 /// Never throws; what is missing or broken is a fact.
 CudaFacts gather_cuda_facts();
 
+/// cuBLASLt, which is the part of cuBLAS that is used, and cuDNN: the given major version, or another one if
+/// only that is there. As facts, where they are not there either.
+LibraryFacts find_cublas(int major);
+LibraryFacts find_cudnn(int major);
+
 /// "12.2" of 12020, CUDA's way of writing versions.
 std::string cuda_version_text(int version);
 

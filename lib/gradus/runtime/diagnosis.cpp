@@ -119,22 +119,23 @@ Finding no_cuda_in_build(WithoutCuda why) {
 }
 
 // One library that the build needs at a major version. `code` is the beginning of the findings' codes.
-void check_library(const LibraryFacts& library, int needed, const std::string& code, Severity severity,
-                   const std::string& without_it, Findings& out) {
+std::optional<Finding> check_library(const LibraryFacts& library, int needed, const std::string& code,
+                                     Severity severity, const std::string& without_it) {
   const std::string install = str("install ", library.name, " ", needed,
                                   " (./gradus setup --cuda does), or put its folder on LD_LIBRARY_PATH");
   if (!library.found())
-    out.push_back(
-        {code + "-MISSING", severity,
-         str(library.name, " ", needed, " is missing: ",
-             library.error.empty() ? str(library.file, ": cannot open shared object file") : library.error,
-             "; without it ", without_it),
-         install});
-  else if (library.major != needed)
-    out.push_back({code + "-VERSION", severity,
+    return Finding{
+        code + "-MISSING", severity,
+        str(library.name, " ", needed, " is missing: ",
+            library.error.empty() ? str(library.file, ": cannot open shared object file") : library.error,
+            "; without it ", without_it),
+        install};
+  if (library.major != needed)
+    return Finding{code + "-VERSION", severity,
                    str("this build needs ", library.name, " ", needed, ", found ", library.version, " at ",
                        library.path, "; without it ", without_it),
-                   install});
+                   install};
+  return {};
 }
 
 void check_kernels(const CudaFacts& facts, Findings& out) {
@@ -183,13 +184,20 @@ std::vector<Finding> diagnose(const CudaFacts& facts) {
     return out;
   }
   const int major = build.runtime_version / 1000;
-  check_library(facts.cublas, major, "E-CUBLAS", Severity::blocking, "there is no matrix product", out);
-  check_library(facts.cudnn, build.cudnn_major, "E-CUDNN", Severity::blocking, "there is no convolution",
-                out);
-  check_library(facts.nccl, build.nccl_major, "E-NCCL", Severity::warning,
-                "several GPUs cannot work together", out);
+  for (const auto& finding :
+       {diagnose_cublas(facts.cublas, major), diagnose_cudnn(facts.cudnn, build.cudnn_major),
+        check_library(facts.nccl, build.nccl_major, "E-NCCL", Severity::warning,
+                      "several GPUs cannot work together")})
+    if (finding) out.push_back(*finding);
   check_kernels(facts, out);
   return out;
+}
+
+std::optional<Finding> diagnose_cublas(const LibraryFacts& cublas, int needed_major) {
+  return check_library(cublas, needed_major, "E-CUBLAS", Severity::blocking, "there is no matrix product");
+}
+std::optional<Finding> diagnose_cudnn(const LibraryFacts& cudnn, int needed_major) {
+  return check_library(cudnn, needed_major, "E-CUDNN", Severity::blocking, "there is no convolution");
 }
 
 bool is_usable(const std::vector<Finding>& findings) {

@@ -3,6 +3,7 @@
 #pragma once
 #include <gradus/runtime/cuda_facts.h>
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -23,6 +24,10 @@ struct Finding {
 /// Every finding that the facts give, each cause apart: driver and devices first, then this build and the
 /// libraries that it needs, then the kernels. None: CUDA works, and there is nothing to say.
 std::vector<Finding> diagnose(const CudaFacts& facts);
+
+/// Of these findings, what keeps one library from being used; nothing where the version needed is there.
+std::optional<Finding> diagnose_cublas(const LibraryFacts& cublas, int needed_major);
+std::optional<Finding> diagnose_cudnn(const LibraryFacts& cudnn, int needed_major);
 
 /// True unless a finding is blocking.
 bool is_usable(const std::vector<Finding>& findings);

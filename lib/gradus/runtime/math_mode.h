@@ -1,4 +1,4 @@
-// How the vendor libraries of a device may compute: PyTorch's two switches. The cpu and sim heed neither.
+// How the vendor libraries of a device may compute: PyTorch's switches. The cpu and sim heed none of them.
 #pragma once
 #include <atomic>
 #include <cstdint>
@@ -29,6 +29,10 @@ namespace backends::cudnn {
 /// keeps the fastest. Pays where shapes repeat; which one wins, and so the last bits, may change from run to
 /// run.
 inline std::atomic<bool> benchmark{false};
+
+/// As torch.backends.cudnn.allow_tf32, and true as there: float32 convolutions may round their inputs to
+/// TF32, 11 of float32's 24 bits. set_float32_matmul_precision() is for matrix products alone.
+inline std::atomic<bool> allow_tf32{true};
 }  // namespace backends::cudnn
 
 }  // namespace gradus
