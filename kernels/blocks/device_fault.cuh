@@ -2,7 +2,7 @@
 // kernel leaves a record in memory that the host can read, and stops, which ends all work of the process on
 // that device; the host then says which operation, index and bound (backends/cuda/errors.cpp).
 //
-// A body checks first and returns after report(): nothing out of range is ever read or written.
+// A body checks before it reads or writes. report() does not return.
 #pragma once
 #include <gradus/base/macros.h>
 
@@ -21,6 +21,9 @@ struct DeviceFault {
   std::string (*describe)(const char* op, const int64_t* values) = nullptr;
   int64_t values[kValues] = {};
 };
+
+/// What ends a kernel that runs on the CPU.
+struct DeviceTrap {};
 
 /// A body's way to report. `describe` is a host function, which makes the text; a GPU only carries it.
 struct FaultSite {
@@ -42,6 +45,8 @@ struct FaultSite {
     }
 #ifdef __CUDA_ARCH__
     __trap();
+#else
+    throw DeviceTrap();
 #endif
   }
 

@@ -2,48 +2,95 @@
 # compiles the backend's sources with the host compiler, against a CUDA runtime on the CPU (tests/cuda_on_host/), so that
 # tests can run them without a GPU and under a sanitizer.
 
+# The one list of GPUs that device code is compiled for, in CMake's words: 80-real is a binary for capability 8.0, 90 a
+# binary for 9.0 and PTX that the driver compiles for newer GPUs. "release" is every GPU since 7.5.
+set(GRADUS_CUDA_ARCHS "80-real;90" CACHE STRING "GPUs to compile for: 80-real;90 (the default), 90a-real, …, or release")
+set(GRADUS_RELEASE_ARCHS 75-real 80-real 86-real 89-real 90-real 100-real 120)
+
+function(gradus_cuda_architectures)
+  if(CMAKE_CUDA_ARCHITECTURES)  # named by a project of which this one is a part
+    return()
+  endif()
+  set(archs ${GRADUS_CUDA_ARCHS})
+  if(archs STREQUAL "release")
+    set(archs ${GRADUS_RELEASE_ARCHS})
+  endif()
+  foreach(arch IN LISTS archs)
+    if(NOT arch MATCHES "^[1-9][0-9]+[af]?(-real|-virtual)?$")
+      message(FATAL_ERROR "GRADUS_CUDA_ARCHS: expected a list such as 80-real;90 or the word release, got '${GRADUS_CUDA_ARCHS}'")
+    endif()
+  endforeach()
+  set(CMAKE_CUDA_ARCHITECTURES ${archs} PARENT_SCOPE)
+endfunction()
+
 set(GRADUS_HAVE_CUDA OFF)
 if(NOT GRADUS_CUDA MATCHES "^(AUTO|ON|OFF|HOST)$")
   message(FATAL_ERROR "GRADUS_CUDA: expected AUTO, ON, OFF or HOST, got '${GRADUS_CUDA}'")
 endif()
+# cuDNN's header lies beside CUDA's, or, in NVIDIA's Python wheels, in a folder of its own. GRADUS_CUDA_INCLUDE_DIRS are
+# the headers, GRADUS_CUDA_LIBRARY_FOLDERS ("a:b") where the libraries are looked for when the loader knows of none.
+macro(gradus_find_cuda_libraries)
+  find_package(CUDAToolkit 12.4 REQUIRED)
+  find_path(CUDNN_INCLUDE_DIR cudnn.h HINTS ${CUDAToolkit_INCLUDE_DIRS}
+    ${CUDAToolkit_BIN_DIR}/../../cudnn/include)
+  set(GRADUS_CUDA_INCLUDE_DIRS ${CUDAToolkit_INCLUDE_DIRS} ${CUDNN_INCLUDE_DIR})
+  list(REMOVE_DUPLICATES GRADUS_CUDA_INCLUDE_DIRS)
+  set(folders ${CUDAToolkit_LIBRARY_DIR})
+  foreach(library cudnn nccl)
+    get_filename_component(folder ${CUDAToolkit_BIN_DIR}/../../${library}/lib ABSOLUTE)
+    if(IS_DIRECTORY ${folder})
+      list(APPEND folders ${folder})
+    endif()
+  endforeach()
+  list(JOIN folders ":" GRADUS_CUDA_LIBRARY_FOLDERS)
+endmacro()
+
 if(GRADUS_CUDA MATCHES "^(AUTO|ON)$" AND NOT GRADUS_SANITIZE)
   include(CheckLanguage)
-  if(NOT DEFINED CMAKE_CUDA_ARCHITECTURES)
-    set(CMAKE_CUDA_ARCHITECTURES 80-real 90)
-  endif()
+  gradus_cuda_architectures()
   check_language(CUDA)
   if(CMAKE_CUDA_COMPILER)
     enable_language(CUDA)
-    if(CMAKE_CUDA_COMPILER_VERSION VERSION_GREATER_EQUAL 12.4)
-      set(GRADUS_HAVE_CUDA ON)
-    else()
+    if(CMAKE_CUDA_COMPILER_VERSION VERSION_LESS 12.4)
       message(STATUS "CUDA ${CMAKE_CUDA_COMPILER_VERSION} is too old: 12.4 or newer is needed")
+    else()
+      gradus_find_cuda_libraries()
+      if(CUDNN_INCLUDE_DIR)
+        set(GRADUS_HAVE_CUDA ON)
+      else()
+        message(STATUS "cuDNN's header, cudnn.h, was not found beside CUDA's; CUDNN_INCLUDE_DIR names its folder")
+      endif()
     endif()
   endif()
   if(GRADUS_CUDA STREQUAL "ON" AND NOT GRADUS_HAVE_CUDA)
-    message(FATAL_ERROR "GRADUS_CUDA=ON, but no nvcc 12.4 or newer was found; set CUDACXX to its path")
+    message(FATAL_ERROR "GRADUS_CUDA=ON, but no nvcc 12.4 or newer with cuDNN was found; set CUDACXX to its path")
   endif()
+elseif(GRADUS_CUDA STREQUAL "HOST")
+  gradus_find_cuda_libraries()
+  set(GRADUS_CUDA_LIBRARY_FOLDERS "")  # what stands in for them is linked
 endif()
 message(STATUS "CUDA code: ${GRADUS_HAVE_CUDA}")
-if(GRADUS_HAVE_CUDA OR GRADUS_CUDA STREQUAL "HOST")
-  find_package(CUDAToolkit 12.4 REQUIRED)
-endif()
 
-# gradus_cuda_on_host(name): the CUDA backend as an object library for the CPU, with the runtime and the vendor libraries
-# that stand in for CUDA's.
-function(gradus_cuda_on_host name)
-  file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/lib/gradus/backends/cuda/*.cu
-    ${PROJECT_SOURCE_DIR}/lib/gradus/backends/cuda/*.cpp ${PROJECT_SOURCE_DIR}/tests/cuda_on_host/*.cpp)
-  set_source_files_properties(${sources} PROPERTIES LANGUAGE CXX)
-  add_library(${name} OBJECT ${sources})
+# gradus_compile_cuda_on_host(name sources...): CUDA sources as an object library for the CPU, where launch_cuda.cuh and
+# the vendor libraries are those of tests/cuda_on_host/.
+function(gradus_compile_cuda_on_host name)
+  set_source_files_properties(${ARGN} PROPERTIES LANGUAGE CXX)
+  add_library(${name} OBJECT ${ARGN})
   target_include_directories(${name} BEFORE PRIVATE ${PROJECT_SOURCE_DIR}/tests/cuda_on_host/include
     ${PROJECT_SOURCE_DIR}/tests ${PROJECT_SOURCE_DIR}/lib ${PROJECT_SOURCE_DIR} ${PROJECT_BINARY_DIR}/lib/generated)
-  target_include_directories(${name} SYSTEM PRIVATE ${CUDAToolkit_INCLUDE_DIRS})
+  target_include_directories(${name} SYSTEM PRIVATE ${GRADUS_CUDA_INCLUDE_DIRS})
   target_link_libraries(${name} PRIVATE Threads::Threads fmt::fmt)
   target_compile_definitions(${name} PRIVATE GRADUS_CUDA_ON_HOST)
   if(NOT GRADUS_SANITIZE)
     target_compile_options(${name} PRIVATE $<$<CONFIG:Release>:-O2>)
   endif()
+endfunction()
+
+# gradus_cuda_on_host(name): the whole CUDA backend so.
+function(gradus_cuda_on_host name)
+  file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/lib/gradus/backends/cuda/*.cu
+    ${PROJECT_SOURCE_DIR}/lib/gradus/backends/cuda/*.cpp ${PROJECT_SOURCE_DIR}/tests/cuda_on_host/*.cpp)
+  gradus_compile_cuda_on_host(${name} ${sources})
 endfunction()
 
 if(GRADUS_HAVE_CUDA)
@@ -58,5 +105,13 @@ if(GRADUS_HAVE_CUDA)
   add_compile_options("$<$<COMPILE_LANGUAGE:CUDA>:SHELL:-Xcompiler -ffp-contract=off>")
   if(GRADUS_WERROR)
     add_compile_options("$<$<COMPILE_LANGUAGE:CUDA>:SHELL:--Werror all-warnings>")
+  endif()
+  # What ptxas says of each kernel (registers, shared memory, spills) is kept beside the object, as x.cu.o.ptxas;
+  # lib/driver/registers.py reads it.
+  find_package(Python3 QUIET COMPONENTS Interpreter)
+  if(Python3_FOUND)
+    set(CMAKE_CUDA_COMPILER_LAUNCHER ${Python3_EXECUTABLE} ${PROJECT_SOURCE_DIR}/lib/cmake/keep_ptxas_output.py
+      ${CMAKE_CUDA_COMPILER_LAUNCHER})
+    add_compile_options("$<$<COMPILE_LANGUAGE:CUDA>:SHELL:-Xptxas -v>")
   endif()
 endif()

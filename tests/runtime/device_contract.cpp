@@ -4,42 +4,37 @@
 #include <limits>
 #include <stdexcept>
 
+// There where CUDA runs on the CPU: makes its devices usable again.
+extern "C" [[gnu::weak]] void gradus_cuda_on_host_forget_errors();
+
 namespace gradus::contract {
 namespace {
 
-struct AffineArgs {
-  TensorArg x, y;
-  float a, b;
-  Gate* gate;
-  static constexpr auto operands = std::tuple{in(&AffineArgs::x), out(&AffineArgs::y)};
-};
 void affine(const AffineArgs& args, const Stream&) {
-  if (args.gate) args.gate->pass();
+  if (args.gate) pass(*args.gate);
   for (int64_t i = 0; i < args.y.numel(); ++i)
     args.y.data<float>()[i] = args.a * args.x.data<float>()[i] + args.b;
 }
-constexpr auto kAffine = KernelTable<AffineArgs>("affine").host(dtypes(kFloat32), &affine);
+constexpr auto kAffine =
+    KernelTable<AffineArgs>("affine").host(dtypes(kFloat32), &affine).cuda<&affine_cuda>(dtypes(kFloat32));
 
-struct AddArgs {
-  TensorArg x, y;
-  static constexpr auto operands = std::tuple{in(&AddArgs::x), inout(&AddArgs::y)};
-};
 void add(const AddArgs& args, const Stream&) {
   for (int64_t i = 0; i < args.y.numel(); ++i) args.y.data<float>()[i] += args.x.data<float>()[i];
 }
-constexpr auto kAdd = KernelTable<AddArgs>("add").host(dtypes(kFloat32), &add);
+constexpr auto kAdd =
+    KernelTable<AddArgs>("add").host(dtypes(kFloat32), &add).cuda<&add_cuda>(dtypes(kFloat32));
 
-struct FailingArgs {
-  TensorArg y;
-  static constexpr auto operands = std::tuple{inout(&FailingArgs::y)};
-};
 void failing(const FailingArgs&, const Stream&) { throw std::runtime_error("index 7 is out of range"); }
-constexpr auto kFailing = KernelTable<FailingArgs>("failing").host(dtypes(kFloat32), &failing);
-
-// Long for a test, short for someone who waits for one that fails.
-constexpr auto kPatience = std::chrono::seconds(20);
+constexpr auto kFailing = KernelTable<FailingArgs>("failing")
+                              .host(dtypes(kFloat32), &failing)
+                              .cuda<&failing_cuda>(dtypes(kFloat32));
 
 }  // namespace
+
+Gate::Gate(Device device)
+    : device_(device), memory_(sizeof(GateState), device), state_(new (memory_.data()) GateState) {
+  if (rules_of(device.type()).synchronous) open();
+}
 
 Gate::~Gate() {
   open();
@@ -51,15 +46,8 @@ Gate::~Gate() {
 
 void Gate::wait_until_reached() const {
   const auto end = std::chrono::steady_clock::now() + kPatience;
-  while (!reached_ && std::chrono::steady_clock::now() < end) std::this_thread::yield();
-  EXPECT_TRUE(reached_) << "no kernel came to the gate";
-}
-
-void Gate::pass() {
-  reached_ = true;
-  const auto end = std::chrono::steady_clock::now() + kPatience;
-  while (!open_ && std::chrono::steady_clock::now() < end) std::this_thread::yield();
-  if (!open_) gave_up_ = true;
+  while (!get(state_->reached) && std::chrono::steady_clock::now() < end) std::this_thread::yield();
+  EXPECT_TRUE(get(state_->reached)) << "no kernel came to the gate";
 }
 
 Buffer::Buffer(Device device, int64_t n, float value)
@@ -86,7 +74,7 @@ float Buffer::value() const {
 }
 
 void launch_affine(const Stream& stream, const Buffer& x, const Buffer& y, float a, float b, Gate* gate) {
-  launch(kAffine, kFloat32, stream, AffineArgs{x.arg(), y.arg(), a, b, gate});
+  launch(kAffine, kFloat32, stream, AffineArgs{x.arg(), y.arg(), a, b, gate ? gate->state() : nullptr});
 }
 void launch_add(const Stream& stream, void* x, const Buffer& y) {
   TensorArg in = y.arg();
@@ -128,9 +116,14 @@ void DeviceContract::let_copies_pass() const {
   own.synchronize();
 }
 
-void DeviceContract::reset() const {
-  if (GetParam() != DeviceType::sim) return;
-  for (int d = 0; d < device_count(DeviceType::sim); ++d) sim::reset_device(d);
+bool DeviceContract::reset() const {
+  if (GetParam() == DeviceType::cuda) {
+    if (!gradus_cuda_on_host_forget_errors) return false;
+    gradus_cuda_on_host_forget_errors();
+  } else if (GetParam() == DeviceType::sim) {
+    for (int d = 0; d < device_count(DeviceType::sim); ++d) sim::reset_device(d);
+  }
+  return true;
 }
 
 }  // namespace gradus::contract

@@ -9,6 +9,7 @@
 #include <gradus/runtime/pinned.h>
 #include <gradus/runtime/sim.h>
 #include <gtest/gtest.h>
+#include <runtime/device_contract_kernels.h>
 #include <support/expect_error.h>
 
 #include <algorithm>
@@ -29,12 +30,22 @@ struct Rules {
   bool pinned;           ///< pinned memory is told from pageable memory
   bool graphs;           ///< work can be captured
   bool launch_blocking;  ///< can be had within a running process; cuda reads its variable once, as it starts
+  bool names_operand;    ///< an operand that is not the device's is found, and named; a GPU may well read it
 };
 constexpr Rules rules_of(DeviceType type) {
   constexpr Rules rules[kDeviceTypeCount] = {
-      {.synchronous = true, .pinned = false, .graphs = false, .launch_blocking = true},   // cpu
-      {.synchronous = false, .pinned = true, .graphs = true, .launch_blocking = true},    // sim
-      {.synchronous = false, .pinned = true, .graphs = true, .launch_blocking = false}};  // cuda
+      // cpu, sim, cuda
+      {.synchronous = true,
+       .pinned = false,
+       .graphs = false,
+       .launch_blocking = true,
+       .names_operand = false},
+      {.synchronous = false, .pinned = true, .graphs = true, .launch_blocking = true, .names_operand = true},
+      {.synchronous = false,
+       .pinned = true,
+       .graphs = true,
+       .launch_blocking = false,
+       .names_operand = false}};
   return rules[static_cast<int>(type)];
 }
 
@@ -42,23 +53,26 @@ constexpr Rules rules_of(DeviceType type) {
 /// A kernel that waits for long gives up, so that a test that fails ends.
 class Gate {
  public:
-  explicit Gate(Device device) : device_(device), open_(rules_of(device.type()).synchronous) {}
+  explicit Gate(Device device);
   ~Gate();  // opens, and waits for the device: no kernel is left that looks at this
   Gate(const Gate&) = delete;
   Gate& operator=(const Gate&) = delete;
 
-  void open() { open_ = true; }
-  bool is_open() const { return open_; }
+  void open() { set(state_->open); }
+  bool is_open() const { return get(state_->open); }
   /// Waits until a kernel stands at the gate (or went through).
   void wait_until_reached() const;
   /// Did a kernel have to give up? Then something waited that should not have.
-  bool gave_up() const { return gave_up_; }
-  /// For kernels: returns when the gate is open.
-  void pass();
+  bool gave_up() const { return get(state_->gave_up); }
+  /// For kernels.
+  GateState* state() const { return state_; }
 
  private:
+  static void set(int& flag) { std::atomic_ref(flag).store(1); }
+  static bool get(int& flag) { return std::atomic_ref(flag).load() != 0; }
   Device device_;
-  std::atomic<bool> open_, reached_{false}, gave_up_{false};
+  PinnedBuffer memory_;  // that kernels see too
+  GateState* state_;
 };
 
 /// Calls `call`, which should wait for work behind the closed `gate`, while another thread is about to open
@@ -146,8 +160,8 @@ class DeviceContract : public ::testing::TestWithParam<DeviceType> {
   /// Copies to the device that were queued before and could run have run when this returns: a copy of its own
   /// went through the same copy engine.
   void let_copies_pass() const;
-  /// Makes the device usable again after an error.
-  void reset() const;
+  /// Makes the device usable again after an error; false where only the process's end does (a real GPU).
+  bool reset() const;
 
  private:
   std::unique_ptr<sim::OptionsGuard> options_;

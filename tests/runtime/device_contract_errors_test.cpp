@@ -18,6 +18,7 @@ DEVICE_CONTRACT_WHERE(LateErrorContract, !rules_of(type).synchronous);
 DEVICE_CONTRACT_WHERE(TwoDeviceErrorContract, device_count(type) > 1);
 DEVICE_CONTRACT_WHERE(LaunchBlockingContract, rules_of(type).launch_blocking);
 DEVICE_CONTRACT_WHERE(AddressContract, type != DeviceType::cpu);  // whose memory is the host's
+DEVICE_CONTRACT_WHERE(OperandContract, rules_of(type).names_operand);
 
 TEST_P(ErrorContract, a_kernels_error_shows_at_a_later_call_that_waits) {
   const Buffer y(device());
@@ -53,7 +54,7 @@ TEST_P(LateErrorContract, each_call_that_waits_shows_it) {
     event.record(s);
     gate.open();
     EXPECT_THAT(error_of(call), StartsWith("E-DEVICE-ASSERT: failing"));
-    reset();
+    if (!reset()) return;
   }
 }
 
@@ -154,7 +155,7 @@ TEST_P(ErrorContract, after_a_reset_the_device_works) {
     launch_failing(s, y);
     s.synchronize();
   });
-  reset();
+  if (!reset()) GTEST_SKIP() << "this device works again in another process";
   launch_affine(s, y, y, 0, 3);
   s.synchronize();
   EXPECT_EQ(y.value(), 3);
@@ -187,7 +188,7 @@ TEST_P(LaunchBlockingContract, under_launch_blocking_a_launch_waits_for_its_stre
   EXPECT_TRUE(waits_for(gate, [&] { launch_gated(stream(), y, gate); }));
 }
 
-TEST_P(AddressContract, an_address_that_is_not_the_devices_is_an_illegal_access_and_names_the_operand) {
+TEST_P(OperandContract, an_address_that_is_not_the_devices_is_an_illegal_access_and_names_the_operand) {
   const Buffer y(device());
   const Stream s = stream();
   Gate gate(device());

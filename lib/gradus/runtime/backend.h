@@ -51,6 +51,8 @@ class Backend {
 
   /// Percent of the time since the call before in which the device was at work; -1 where it cannot tell.
   virtual int utilization(int index) = 0;
+  /// What its sensors say; nothing where it has none.
+  virtual Telemetry telemetry(int) { return {}; }
 
   /// Device memory, aligned to 512 bytes at least; nullptr when there is not enough. Contents undefined.
   virtual void* allocate(int index, size_t bytes) = 0;

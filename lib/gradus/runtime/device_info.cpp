@@ -47,6 +47,7 @@ std::pair<int, int> get_device_capability(Device device) {
   return {p.capability_major, p.capability_minor};
 }
 int utilization(Device device) { return runtime::backend(device).utilization(device.index()); }
+Telemetry telemetry(Device device) { return runtime::backend(device).telemetry(device.index()); }
 MemoryInfo mem_get_info(Device device) { return runtime::backend(device).memory_info(device.index()); }
 
 }  // namespace gradus

@@ -21,6 +21,15 @@ struct MemoryInfo {
   size_t free = 0, total = 0;
 };
 
+/// What a device's sensors say now; -1 and "" where it has none.
+struct Telemetry {
+  int clock_rate = -1;         ///< MHz of the multiprocessors, as torch.cuda.clock_rate()
+  int memory_clock_rate = -1;  ///< MHz
+  int power_draw = -1;         ///< milliwatts, as torch.cuda.power_draw()
+  int temperature = -1;        ///< degrees Celsius, as torch.cuda.temperature()
+  std::string throttle{};      ///< why it runs slower than it could: "software power cap, sync boost"
+};
+
 /// True if this process can use a device of that type: torch.cuda.is_available(). For sim, which reads its
 /// options when first asked, E-ENVIRONMENT is thrown where a variable cannot be understood (runtime/sim.h).
 bool is_available(DeviceType type);
@@ -60,6 +69,9 @@ MemoryInfo mem_get_info(Device device = current_accelerator());
 /// torch.cuda.utilization() returns. It says nothing of how much of the device a kernel uses. On the cpu: how
 /// busy this process kept the cores that it may use. -1 where the device cannot tell.
 int utilization(Device device = current_accelerator());
+
+/// Its sensors' readings.
+Telemetry telemetry(Device device = current_accelerator());
 
 namespace detail {
 void make_current(Device device) noexcept;  // unchecked

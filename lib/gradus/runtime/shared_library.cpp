@@ -1,5 +1,6 @@
 #include <dlfcn.h>
 #include <gradus/base/error.h>
+#include <gradus/base/version.h>
 #include <gradus/runtime/shared_library.h>
 #include <link.h>
 #include <sys/resource.h>
@@ -9,6 +10,7 @@
 #include <cerrno>
 #include <csignal>
 #include <cstring>
+#include <sstream>
 
 namespace gradus::runtime {
 namespace {
@@ -49,27 +51,45 @@ std::string path_of(void* handle) {
 
 }  // namespace
 
-SharedLibrary::SharedLibrary(const std::vector<std::string>& files) {
+std::vector<std::string> cuda_library_folders() {
+  std::istringstream list(GRADUS_CUDA_LIBRARY_FOLDERS);
+  std::vector<std::string> folders;
+  for (std::string folder; std::getline(list, folder, ':');) folders.push_back(folder);
+  return folders;
+}
+
+SharedLibrary::SharedLibrary(const std::vector<std::string>& files, const std::vector<std::string>& folders) {
   for (const std::string& file : files)
-    if (open(file)) return;
+    if (open(file, folders)) return;
   if (file_.empty() && !files.empty()) file_ = files.front();
 }
 
-// Finds `file` and returns true; else keeps the first error that is not "no such file".
-bool SharedLibrary::open(const std::string& file) {
-  handle_ = dlopen(file.c_str(), kFlags | RTLD_NOLOAD);
+// Where the loader looks, or in one of the folders: a path that is not there costs no child process.
+bool SharedLibrary::open(const std::string& file, const std::vector<std::string>& folders) {
+  if (load(file, file)) return true;
+  for (const std::string& folder : folders) {
+    const std::string path = folder + "/" + file;
+    if (access(path.c_str(), F_OK) == 0 && load(path, file)) return true;
+  }
+  return false;
+}
+
+// Loads `path`, which is called `file`, and returns true; else keeps the first error that is not "no such
+// file".
+bool SharedLibrary::load(const std::string& path, const std::string& file) {
+  handle_ = dlopen(path.c_str(), kFlags | RTLD_NOLOAD);
   std::string problem;
   if (!handle_) {
-    if (const int signal = fatal_signal(file.c_str()))
-      problem = str(file, ": loading it ends with signal ", signal, " (", strsignal(signal), ")");
-    else if (handle_ = dlopen(file.c_str(), kFlags); !handle_)
+    if (const int signal = fatal_signal(path.c_str()))
+      problem = str(path, ": loading it ends with signal ", signal, " (", strsignal(signal), ")");
+    else if (handle_ = dlopen(path.c_str(), kFlags); !handle_)
       problem = dlerror();
   }
   if (handle_) {
     file_ = file, path_ = path_of(handle_), error_.clear();
     return true;
   }
-  if (error_.empty() && !is_absent(problem, file)) file_ = file, error_ = problem;
+  if (error_.empty() && !is_absent(problem, path)) file_ = file, error_ = problem;
   return false;
 }
 

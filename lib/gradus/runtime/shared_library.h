@@ -5,14 +5,19 @@
 
 namespace gradus::runtime {
 
+/// The folders of the CUDA toolkit that this build was made with; none in a build without CUDA.
+std::vector<std::string> cuda_library_folders();
+
 /// The first of several files that the loader finds. It stays loaded: CUDA's libraries do not survive being
 /// unloaded.
 class SharedLibrary {
  public:
   SharedLibrary() = default;
-  /// `files` are names as dlopen() takes them, "libcuda.so.1", the best first. Never throws and never crashes
-  /// on a damaged file: each is loaded by a child process first.
-  explicit SharedLibrary(const std::vector<std::string>& files);
+  /// `files` are names as dlopen() takes them, "libcuda.so.1", the best first; each is looked for where the
+  /// loader looks, then in `folders`: a toolkit of Python wheels is on no path of the loader. Never throws
+  /// and never crashes on a damaged file: each is loaded by a child process first.
+  explicit SharedLibrary(const std::vector<std::string>& files,
+                         const std::vector<std::string>& folders = cuda_library_folders());
 
   bool found() const { return handle_ != nullptr; }
   /// The name by which it was found; the first of `files` where none was.
@@ -29,7 +34,8 @@ class SharedLibrary {
   }
 
  private:
-  bool open(const std::string& file);
+  bool open(const std::string& file, const std::vector<std::string>& folders);
+  bool load(const std::string& path, const std::string& file);
   void* symbol(const char* name) const;
 
   void* handle_ = nullptr;

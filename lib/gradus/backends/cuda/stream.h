@@ -20,8 +20,8 @@ void check_launch(int error, const char* name, Device device);
 kernels::FaultSite fault_site(Device device, const char* op,
                               std::string (*describe)(const char* op, const int64_t* values));
 
-/// Device memory for the work that is queued on `stream` next: handed back as this goes out of scope, which is
-/// right in stream order.
+/// Device memory for the work that is queued on `stream` next: handed back as this goes out of scope, which
+/// is right in stream order.
 class Workspace {
  public:
   Workspace(size_t bytes, const Stream& stream);

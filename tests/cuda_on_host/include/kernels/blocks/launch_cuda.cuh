@@ -2,9 +2,9 @@
 // piece of work of the emulated stream, which runs the body's blocks one after another.
 #pragma once
 #include <cuda_on_host/runtime.h>
+#include <kernels/blocks/thread_block.h>
 
 #include <kernels/blocks/launch.cuh>
-#include <kernels/blocks/thread_block.h>
 
 namespace gradus::kernels {
 
