@@ -152,7 +152,7 @@ TEST(Diagnosis, PTX_alone_needs_a_driver_as_new_as_the_toolkit) {
             "(NVIDIA B200, "
             "capability 10.0) needs this build's PTX of CUDA 12.8, the driver knows 12.2\n  hint: update the "
             "driver, "
-            "or build for it: cmake -DCMAKE_CUDA_ARCHITECTURES=100");
+            "or build for it: cmake -DGRADUS_CUDA_ARCHS=100");
   facts.driver_version = 12080;
   EXPECT_THAT(said(facts), IsEmpty());
 }
@@ -291,7 +291,7 @@ TEST(Diagnosis, no_kernels_for_this_gpu) {
       said(facts),
       ElementsAre("blocking E-CUDA-ARCH: no kernel image is available for execution on the device: device 1 "
                   "(Tesla V100, capability 7.0), this build has kernels for sm_80, sm_90 and PTX of "
-                  "compute_90\n  hint: build for it: cmake -DCMAKE_CUDA_ARCHITECTURES=70"));
+                  "compute_90\n  hint: build for it: cmake -DGRADUS_CUDA_ARCHS=70"));
 }
 
 TEST(Diagnosis, several_causes_are_listed_together) {

@@ -47,14 +47,14 @@ TEST(SharedLibrary, the_first_that_is_there) {
 TEST(SharedLibrary, found_in_a_folder_where_the_loader_does_not_look) {
   const testing::TempDir folder;
   const std::string name = "libgradus_wheel.so.3";
-  std::filesystem::copy_file(SharedLibrary({"libz.so.1"}).path(), folder.path() / name);
-  const SharedLibrary library({"libgradus_other.so.4", name}, {"/no/such/folder", folder.path().string()});
+  std::filesystem::copy_file(SharedLibrary({"libz.so.1"}).path(), folder.path(name));
+  const SharedLibrary library({"libgradus_other.so.4", name}, {"/no/such/folder", folder.path()});
   ASSERT_TRUE(library.found()) << library.error();
   EXPECT_EQ(library.file(), name);
-  EXPECT_EQ(library.path(), (folder.path() / name).string());
+  EXPECT_EQ(library.path(), folder.path(name));
   EXPECT_FALSE(SharedLibrary({name}, {}).found());
-  std::ofstream(folder.path() / "libgradus_broken.so.1") << "no library";
-  const SharedLibrary broken({"libgradus_broken.so.1"}, {folder.path().string()});
+  folder.write("libgradus_broken.so.1", "no library");
+  const SharedLibrary broken({"libgradus_broken.so.1"}, {folder.path()});
   EXPECT_FALSE(broken.found());
   EXPECT_THAT(broken.error(), HasSubstr("file too short"));
 }

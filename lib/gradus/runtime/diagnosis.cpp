@@ -148,7 +148,7 @@ void check_kernels(const CudaFacts& facts, Findings& out) {
     const std::string device = str("device ", i, " (", gpu.name, ", capability ", gpu.capability_major, ".",
                                    gpu.capability_minor, ")");
     const std::string rebuild =
-        str("build for it: cmake -DCMAKE_CUDA_ARCHITECTURES=", gpu.capability_major, gpu.capability_minor);
+        str("build for it: cmake -DGRADUS_CUDA_ARCHS=", gpu.capability_major, gpu.capability_minor);
     if (image == KernelImage::ptx)
       out.push_back({"E-CUDA-PTX", Severity::blocking,
                      str("the provided PTX was compiled with an unsupported toolchain: ", device,
