@@ -18,5 +18,7 @@ struct MatmulArgs {
 /// oneDNN; a tiled loop for float64 and for products too small to be worth a library call.
 /// backends/cpu/matmul.cpp
 void matmul_cpu(const MatmulArgs& args, const Stream& stream);
+/// cuBLASLt, which adds the bias too. backends/cuda/matmul.cpp
+void matmul_cuda(const MatmulArgs& args, const Stream& stream);
 
 }  // namespace gradus

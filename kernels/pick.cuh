@@ -44,13 +44,19 @@ struct LinearIndexArgs {
 namespace kernels {
 namespace pick {
 
+// What is wrong with an index. Values: the index, the dimension and its size.
+inline std::string describe(const char* op, const int64_t* values) {
+  return str(op, ": index ", values[0], " is out of bounds for dimension ", values[1], " with size ",
+             values[2]);
+}
+
 inline void check_index(const TensorArg& index, const IndexedDim& along) {
   const int64_t low = along.negative ? -along.size : 0, numel = index.numel();
   const bool row_major = is_row_major(index);
   for (int64_t i = 0; i < numel; ++i) {
     const int64_t value = index.data<int64_t>()[row_major ? i : element_offset(index, i)];
-    GRADUS_CHECK(value >= low && value < along.size, "E-INDEX", along.op, ": index ", value,
-                 " is out of bounds for dimension ", along.dim, " with size ", along.size);
+    const int64_t values[] = {value, along.dim, along.size};
+    GRADUS_CHECK(value >= low && value < along.size, "E-INDEX", describe(along.op, values));
   }
 }
 
@@ -136,10 +142,14 @@ inline void pick_host(const PickArgs& args, const Stream&) {
   });
 }
 
+void pick_cuda(const PickArgs& args, const Stream& stream);
+
 inline void put_host(const PutArgs& args, const Stream&) {
   pick::check_index(args.index, args.along);
   copy::visit_size(element_size(args.x.dtype), [&]<class W>(W) { pick::put<W>(args, &copy::move_row<W>); });
 }
+
+void put_cuda(const PutArgs& args, const Stream& stream);
 
 struct PutAddKernel {
   template <class T>
@@ -160,6 +170,7 @@ inline void linear_index_host(const LinearIndexArgs& args, const Stream&) {
   auto combine = [=](int64_t b, int64_t i) { return b * scale + (i < 0 ? i + size : i); };
   elementwise::run_binary<int64_t, int64_t>(combine, args.y, before, args.index);
 }
+void linear_index_cuda(const LinearIndexArgs& args, const Stream& stream);
 
 }  // namespace kernels
 }  // namespace gradus

@@ -67,63 +67,68 @@ void combine(C* a, const C* b, int64_t width) {
 template <class Op, class Y, class C>
 void store(const ReduceArgs& args, int64_t at, int64_t step, int64_t width, const C* acc) {
   Y* y = args.y.data<Y>() + at;
-  for (int64_t c = 0; c < width; ++c) y[c * step] = static_cast<Y>(Op::finish(acc[c], args));
+  for (int64_t c = 0; c < width; ++c) y[c * step] = static_cast<Y>(Op::finish(acc[c], args.count));
 }
 
-// The operations. identity<T>() is the result of no elements; map() is applied to each element, finish() to
-// the total.
+// The operations, for every device. identity<T>() is the result of no elements; map() is applied to each
+// element, finish() to the total of `count` elements.
 struct Plain {
   template <class C>
-  static C map(C x) {
+  static GRADUS_HD C map(C x) {
     return x;
   }
   template <class C>
-  static C finish(C total, const ReduceArgs&) {
+  static GRADUS_HD C finish(C total, int64_t) {
     return total;
   }
 };
 struct Add : Plain {
+  static constexpr const char* kName = "sum";
   using Leaf = Add;
   template <class>
   static constexpr int identity() {
     return 0;
   }
   template <class C>
-  static C combine(C a, C b) {
+  static GRADUS_HD C combine(C a, C b) {
     return a + b;
   }
 };
 struct Mean : Add {
+  static constexpr const char* kName = "mean";
   template <class C>
-  static C finish(C total, const ReduceArgs& args) {
-    return total / static_cast<C>(args.count);
+  static GRADUS_HD C finish(C total, int64_t count) {
+    return total / static_cast<C>(count);
   }
 };
 struct Multiply : Plain {
+  static constexpr const char* kName = "prod";
   using Leaf = Multiply;
   template <class>
   static constexpr int identity() {
     return 1;
   }
   template <class C>
-  static C combine(C a, C b) {
+  static GRADUS_HD C combine(C a, C b) {
     return a * b;
   }
 };
 /// sqrt(sum(x^2))
 struct Euclidean : Add {
+  static constexpr const char* kName = "norm";
   using Leaf = Euclidean;
   template <class C>
-  static C map(C x) {
+  static GRADUS_HD C map(C x) {
     return x * x;
   }
   template <class C>
-  static C finish(C total, const ReduceArgs&) {
+  static GRADUS_HD C finish(C total, int64_t) {
     return math::sqrt(total);
   }
 };
 /// The larger; NaN if either is.
 struct Max : Plain {
+  static constexpr const char* kName = "amax";
   using Leaf = Max;
   template <class T>
   static constexpr T identity() {
@@ -131,7 +136,7 @@ struct Max : Plain {
     return Limits::has_infinity ? -Limits::infinity() : Limits::lowest();
   }
   template <class C>
-  static C combine(C a, C b) {
+  static GRADUS_HD C combine(C a, C b) {
     if constexpr (std::is_integral_v<C>)
       return a > b ? a : b;
     else
@@ -140,6 +145,7 @@ struct Max : Plain {
 };
 /// The smaller; NaN if either is.
 struct Min : Plain {
+  static constexpr const char* kName = "amin";
   using Leaf = Min;
   template <class T>
   static constexpr T identity() {
@@ -147,7 +153,7 @@ struct Min : Plain {
     return Limits::has_infinity ? Limits::infinity() : Limits::max();
   }
   template <class C>
-  static C combine(C a, C b) {
+  static GRADUS_HD C combine(C a, C b) {
     if constexpr (std::is_integral_v<C>)
       return a < b ? a : b;
     else

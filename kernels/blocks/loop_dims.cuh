@@ -13,14 +13,9 @@ class Divider {
  public:
   Divider() = default;
   explicit Divider(int64_t divisor) : divisor_(divisor) {
-    if (divisor >= kSmall) {  // what is below 2^31 gives 0
-      shift_ = 31;
-      return;
-    }
-    while (int64_t{1} << shift_ < divisor) ++shift_;
-    const uint64_t above = (uint64_t{1} << shift_) - static_cast<uint64_t>(divisor);
-    factor_ = static_cast<uint32_t>((above << 32) / static_cast<uint64_t>(divisor) + 1);
-    if (above == 0) factor_ = 0;
+    while (shift_ < 31 && int64_t{1} << shift_ < divisor) ++shift_;
+    const int64_t above = (int64_t{1} << shift_) - divisor;
+    if (above > 0 && divisor > 0) factor_ = static_cast<uint32_t>((above << 32) / divisor + 1);
   }
 
   GRADUS_HD int64_t divisor() const { return divisor_; }

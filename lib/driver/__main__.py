@@ -4,7 +4,7 @@ import pathlib
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
-from driver import bench, compare, doctor, lessons, plot, tests  # noqa: E402
+from driver import bench, compare, doctor, lessons, plot, sysroot, tests  # noqa: E402
 from driver.shell import Failure  # noqa: E402
 
 EPILOG = """a first day:
@@ -56,6 +56,10 @@ def parser():
     setup.add_argument("--report", action="store_true", help="also what plots and reports need")
     setup.add_argument("--cuda", action="store_true", help="also a CUDA toolkit, in build/, without root")
 
+    collect = command("sysroot", sysroot.sysroot, "collect the libraries as packages, for a machine that can download nothing; "
+                      "there, GRADUS_SYSROOT=FOLDER ./gradus … uses them")
+    collect.add_argument("folder", metavar="FOLDER")
+
     command("doctor", doctor.doctor, "say what was found, what is missing and what to do")
     command("clean", doctor.clean, "remove build/")
     return top
@@ -77,6 +81,7 @@ def parse(arguments):
 def main(arguments=None):
     try:
         options = parse(sys.argv[1:] if arguments is None else arguments)
+        sysroot.use()
         return options.run(options)
     except Failure as failure:
         print(f"./gradus: {failure}", file=sys.stderr)

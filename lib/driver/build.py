@@ -4,7 +4,7 @@ import pathlib
 import re
 import shutil
 
-from . import packages, shell
+from . import packages, shell, sysroot
 from .shell import ROOT, Failure, say
 
 BUILD = ROOT / "build"
@@ -42,8 +42,10 @@ def options_for(parts, cuda):
     if nvcc and cuda != "OFF":
         options["CMAKE_CUDA_COMPILER"] = nvcc
         options["CUDAToolkit_ROOT"] = str(pathlib.Path(nvcc).parents[1])
-    if "GRADUS_WERROR" in os.environ:
-        options["GRADUS_WERROR"] = os.environ["GRADUS_WERROR"]
+    for name in ("GRADUS_WERROR", "GRADUS_CUDA_ARCHS"):
+        if name in os.environ:
+            options[name] = os.environ[name]
+    options["GRADUS_SYSROOT"] = str(sysroot.root() or "")
     return options
 
 

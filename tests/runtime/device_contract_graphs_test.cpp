@@ -222,6 +222,7 @@ TEST_P(GraphContract, an_event_of_a_capture_means_nothing_outside_of_it) {
   EXPECT_GRADUS_ERROR(event.synchronize(), "E-CAPTURE", "recorded in a capture");
   EXPECT_GRADUS_ERROR(event.elapsed_time(event), "E-EVENT", "recorded in a capture");
   event.record(other);
+  other.synchronize();
   EXPECT_TRUE(event.query());
 }
 

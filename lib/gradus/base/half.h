@@ -26,8 +26,13 @@ struct Half {
   GRADUS_HD explicit(false) operator float() const { return to_float(bits); }
 #endif
 
-  // The conversions in integer arithmetic, for machines without the instructions.
+  // The conversions in integer arithmetic, for machines without the instructions, which a GPU has.
   static GRADUS_HD uint16_t from_float(float value) {
+#ifdef __CUDA_ARCH__
+    uint16_t half;
+    asm("cvt.rn.f16.f32 %0, %1;" : "=h"(half) : "f"(value));
+    return half;
+#else
     const uint32_t x = bit_cast<uint32_t>(value);
     const uint32_t sign = (x >> 16) & 0x8000u;
     const uint32_t magnitude = x & 0x7fffffffu;
@@ -39,9 +44,15 @@ struct Half {
     }
     const uint32_t odd = (magnitude >> 13) & 1u;
     return static_cast<uint16_t>(sign | ((magnitude - 0x38000000u + 0xfffu + odd) >> 13));
+#endif
   }
 
   static GRADUS_HD float to_float(uint16_t half) {
+#ifdef __CUDA_ARCH__
+    float value;
+    asm("cvt.f32.f16 %0, %1;" : "=f"(value) : "h"(half));
+    return value;
+#else
     const uint32_t sign = (half & 0x8000u) << 16;
     const uint32_t rest = (half & 0x7fffu) << 13;
     if ((half & 0x7c00u) == 0x7c00u) return bit_cast<float>(sign | 0x7f800000u | (rest & 0x7fffffu));
@@ -50,6 +61,7 @@ struct Half {
       return bit_cast<float>(bit_cast<uint32_t>(magnitude) | sign);
     }
     return bit_cast<float>(sign | (rest + 0x38000000u));
+#endif
   }
 };
 
@@ -59,9 +71,13 @@ struct BFloat16 {
 
   BFloat16() = default;
   GRADUS_HD explicit(false) BFloat16(float value) {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+    asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(bits) : "f"(value));
+#else
     const uint32_t x = bit_cast<uint32_t>(value);
     const uint32_t rounded = (x + 0x7fffu + ((x >> 16) & 1u)) >> 16;
     bits = static_cast<uint16_t>(value != value ? ((x >> 16) | 0x40u) : rounded);  // keep NaN a NaN
+#endif
   }
   GRADUS_HD explicit(false) operator float() const {
     return bit_cast<float>(static_cast<uint32_t>(bits) << 16);

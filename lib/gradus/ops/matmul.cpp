@@ -8,7 +8,8 @@
 namespace gradus {
 namespace {
 
-constexpr auto kMatmul = KernelTable<MatmulArgs>("matmul").host(kFloatingTypes, &matmul_cpu);
+constexpr auto kMatmul =
+    KernelTable<MatmulArgs>("matmul").host(kFloatingTypes, &matmul_cpu).cuda<&matmul_cuda>(kFloatingTypes);
 
 // A matrix whose rows or columns are contiguous, which is what the libraries take.
 Tensor with_unit_stride(const Tensor& t) {

@@ -32,7 +32,7 @@ class Loader {
 
 // The libraries' own errors for "the GPU did not do it", which often is the fault of something queued
 // earlier.
-void check_earlier_work(Device device) { GRADUS_CUDA(device, cudaPeekAtLastError()); }
+void check_earlier_work(Device device) { GRADUS_CUDA(device, cudaGetLastError()); }
 
 }  // namespace
 
