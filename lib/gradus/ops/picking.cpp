@@ -7,11 +7,14 @@
 namespace gradus::detail {
 namespace {
 
-constexpr auto kPick = KernelTable<PickArgs>("pick").host(kAllTypes, &kernels::pick_host);
-constexpr auto kPut = KernelTable<PutArgs>("put").host(kAllTypes, &kernels::put_host);
-constexpr auto kPutAdd = KernelTable<PutArgs>("put_add").host<kernels::PutAddKernel, kNumericTypes>();
-constexpr auto kLinearIndex =
-    KernelTable<LinearIndexArgs>("linear_index").host(dtypes(kInt64), &kernels::linear_index_host);
+constexpr auto kPick =
+    KernelTable<PickArgs>("pick").host(kAllTypes, &kernels::pick_host).cuda<&kernels::pick_cuda>(kAllTypes);
+constexpr auto kPut =
+    KernelTable<PutArgs>("put").host(kAllTypes, &kernels::put_host).cuda<&kernels::put_cuda>(kAllTypes);
+constexpr auto kPutAdd = KernelTable<PutArgs>("put_add").everywhere<kernels::PutAddKernel, kNumericTypes>();
+constexpr auto kLinearIndex = KernelTable<LinearIndexArgs>("linear_index")
+                                  .host(dtypes(kInt64), &kernels::linear_index_host)
+                                  .cuda<&kernels::linear_index_cuda>(dtypes(kInt64));
 
 IndexedDim indexed_dim(const Tensor& x, const Along& along, const Tensor& index) {
   Shape walk = x.strides();
