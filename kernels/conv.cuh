@@ -39,5 +39,9 @@ struct ConvGradWeightArgs {
 void conv_cpu(const ConvArgs& args, const Stream& stream);
 void conv_grad_input_cpu(const ConvGradInputArgs& args, const Stream& stream);
 void conv_grad_weight_cpu(const ConvGradWeightArgs& args, const Stream& stream);
+/// cuDNN. backends/cuda/conv.cpp
+void conv_cuda(const ConvArgs& args, const Stream& stream);
+void conv_grad_input_cuda(const ConvGradInputArgs& args, const Stream& stream);
+void conv_grad_weight_cuda(const ConvGradWeightArgs& args, const Stream& stream);
 
 }  // namespace gradus

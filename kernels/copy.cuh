@@ -240,5 +240,9 @@ inline void fill_host(const FillArgs& args, const Stream&) {
   });
 }
 
+/// The same on a GPU. backends/cuda/copy.cu
+void copy_cuda(const CopyArgs& args, const Stream& stream);
+void fill_cuda(const FillArgs& args, const Stream& stream);
+
 }  // namespace kernels
 }  // namespace gradus

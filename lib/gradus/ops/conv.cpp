@@ -13,11 +13,14 @@ namespace {
 using ops::dense_image;
 using ops::empty_image;
 
-constexpr auto kConv = KernelTable<ConvArgs>("conv2d").host(kFloatingTypes, &conv_cpu);
-constexpr auto kGradInput =
-    KernelTable<ConvGradInputArgs>("conv2d_input").host(kFloatingTypes, &conv_grad_input_cpu);
-constexpr auto kGradWeight =
-    KernelTable<ConvGradWeightArgs>("conv2d_weight").host(kFloatingTypes, &conv_grad_weight_cpu);
+constexpr auto kConv =
+    KernelTable<ConvArgs>("conv2d").host(kFloatingTypes, &conv_cpu).cuda<&conv_cuda>(kFloatingTypes);
+constexpr auto kGradInput = KernelTable<ConvGradInputArgs>("conv2d_input")
+                                .host(kFloatingTypes, &conv_grad_input_cpu)
+                                .cuda<&conv_grad_input_cuda>(kFloatingTypes);
+constexpr auto kGradWeight = KernelTable<ConvGradWeightArgs>("conv2d_weight")
+                                 .host(kFloatingTypes, &conv_grad_weight_cpu)
+                                 .cuda<&conv_grad_weight_cuda>(kFloatingTypes);
 
 Window window_of(const Conv2dOptions& o) {
   return {{o.stride.h, o.stride.w}, {o.padding.h, o.padding.w}, {o.dilation.h, o.dilation.w}, o.groups};
