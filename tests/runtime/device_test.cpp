@@ -95,7 +95,7 @@ TEST(Device, select_device_refuses_what_is_not_there) {
     } else {
       EXPECT_EQ(code, "E-DEVICE-UNAVAILABLE");
       EXPECT_NE(text.find("device: " + name + ":100 is not available: "), std::string::npos) << text;
-      EXPECT_NE(text.find("hint: run with --device cpu"), std::string::npos) << text;
+      EXPECT_NE(text.find("--device cpu"), std::string::npos) << text;
     }
   }
 }

@@ -66,13 +66,20 @@ void synchronize(Device device) {
   runtime::backend(device).synchronize_device(device.index());
 }
 
+// What to use in place of a device of that type.
+static const char* instead_of(DeviceType type) {
+  return type == DeviceType::cuda ? "run with --device sim, which behaves like one, or with --device cpu; "
+                                    "01_env_check says what a GPU needs"
+                                  : "run with --device cpu";
+}
+
 runtime::Backend& runtime::backend(Device device) {
   Backend* b = find_backend(device.type());
   GRADUS_CHECK(b, "E-DEVICE-UNAVAILABLE", "device: ", device, " is not available: this build has no ",
-               to_string(device.type()), " backend", hint("run with --device cpu"));
+               to_string(device.type()), " backend", hint(instead_of(device.type())));
   const int count = b->device_count();
   GRADUS_CHECK(count > 0, "E-DEVICE-UNAVAILABLE", "device: ", device,
-               " is not available: ", b->unavailable_reason(), hint("run with --device cpu"));
+               " is not available: ", b->unavailable_reason(), hint(instead_of(device.type())));
   GRADUS_CHECK(device.index() < count, "E-DEVICE-ORDINAL", "device: invalid device ordinal: ", device,
                ", but there ", count == 1 ? "is " : "are ", count, " ", to_string(device.type()),
                count == 1 ? " device" : " devices", hint("indices count from 0"));
