@@ -4,7 +4,7 @@ import pathlib
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
-from driver import bench, compare, doctor, lessons, plot, sysroot, tests  # noqa: E402
+from driver import bench, compare, doctor, gpu_check, lessons, plot, sysroot, tests  # noqa: E402
 from driver.shell import Failure  # noqa: E402
 
 EPILOG = """a first day:
@@ -51,6 +51,15 @@ def parser():
     draw = command("plot", plot.plot, "draw the figures of measured results, into plots/")
     draw.add_argument("--results", metavar="DIR", help="results/<machine>/<run> (default: this machine's newest)")
 
+    check = command("gpu-check", gpu_check.gpu_check, "on a machine with a GPU: build, test, sanitize and measure, and write one "
+                    f"report; exit status 0: all passed, 1: something failed, {gpu_check.NOT_FINISHED}: not finished, the same "
+                    f"command goes on, {gpu_check.NO_GPU}: there is no GPU")
+    check.add_argument("--out", metavar="DIR", help="where report and archive go (default: build/gpu-check)")
+    check.add_argument("--stage", choices=gpu_check.STAGES, help=f"only this stage, and at most {gpu_check.LIMIT} minutes of it")
+    check.add_argument("--minutes", type=float, metavar="N", help="at most N minutes a stage; the same command goes on")
+    check.add_argument("--anew", action="store_true", help="forget what an earlier call has finished")
+    check.add_argument("--rehearse", action="store_true", help="all that needs no GPU")
+
     setup = command("setup", doctor.setup, "install what learn and test need")
     setup.add_argument("--dev", action="store_true", help="also clang, clang-format, clang-tidy, ccache")
     setup.add_argument("--report", action="store_true", help="also what plots and reports need")
@@ -81,7 +90,8 @@ def parse(arguments):
 def main(arguments=None):
     try:
         options = parse(sys.argv[1:] if arguments is None else arguments)
-        sysroot.use()
+        if options.command not in ("sysroot", "clean"):
+            sysroot.use()
         return options.run(options)
     except Failure as failure:
         print(f"./gradus: {failure}", file=sys.stderr)

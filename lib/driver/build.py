@@ -17,10 +17,11 @@ def has_driver():
 
 
 def find_nvcc():
-    """The path of nvcc: setup --cuda's, the PATH's, or the usual folder's; "" where there is none."""
+    """The path of nvcc: $CUDACXX, setup --cuda's, the PATH's, or the usual folder's; "" where there is none."""
+    named = shutil.which(os.environ.get("CUDACXX", ""))
     own = sorted(CUDA_VENV.glob("lib/python3*/site-packages/nvidia/cu*/bin/nvcc"))
     usual = "/usr/local/cuda/bin/nvcc"
-    return str(own[-1]) if own else shutil.which("nvcc") or (usual if os.path.exists(usual) else "")
+    return named or (str(own[-1]) if own else shutil.which("nvcc") or (usual if os.path.exists(usual) else ""))
 
 
 def cache(preset):
@@ -37,9 +38,9 @@ def options_for(parts, cuda):
     for part in ("LESSONS", "TESTS", "BENCHMARKS"):
         if part in parts:
             options[f"GRADUS_BUILD_{part}"] = "ON"
-    options["GRADUS_CUDA"] = cuda
+    options["GRADUS_CUDA"] = os.environ.get("GRADUS_CUDA") or cuda
     nvcc = find_nvcc()
-    if nvcc and cuda != "OFF":
+    if nvcc and options["GRADUS_CUDA"] != "OFF":
         options["CMAKE_CUDA_COMPILER"] = nvcc
         options["CUDAToolkit_ROOT"] = str(pathlib.Path(nvcc).parents[1])
     for name in ("GRADUS_WERROR", "GRADUS_CUDA_ARCHS"):
@@ -56,7 +57,7 @@ def configure(preset, parts, cuda="OFF"):
     if not known:
         for part in ("LESSONS", "TESTS", "BENCHMARKS"):
             options.setdefault(f"GRADUS_BUILD_{part}", "OFF")
-    elif (BUILD / preset / "build.ninja").exists() and all(known.get(k) == v for k, v in options.items()):
+    elif (BUILD / preset / "build.ninja").exists() and all(known.get(k, "") == v for k, v in options.items()):
         return
     if not shutil.which("cmake"):
         raise Failure("CMake is not installed.\n" + packages.ELSEWHERE)
