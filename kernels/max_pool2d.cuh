@@ -215,4 +215,6 @@ struct MaxPoolIndexKernel {
   }
 };
 
+void max_pool_indices_cuda(const MaxPoolIndexArgs& args, const Stream& stream);
+
 }  // namespace gradus

@@ -1,121 +1,210 @@
-// 2-D max pooling with the places of the maxima, and its gradient; a thread for each element of the result.
+// 2-D max pooling on blocks of threads; a thread for each place of the result.
 #pragma once
-#include <kernels/blocks/launch.cuh>
+#include <kernels/pool_block.cuh>
+
+#include "kernels/max_pool2d.cuh"
 
 namespace gradus::kernels {
 
-/// An image batch [n, c, h, w] of any strides (in elements), so channels-last too.
-struct Image4d {
-  int64_t size[4], stride[4];
-
-  GRADUS_HD int64_t numel() const { return size[0] * size[1] * size[2] * size[3]; }
-  GRADUS_HD int64_t plane(int64_t n, int64_t c) const { return n * stride[0] + c * stride[1]; }
-  GRADUS_HD int64_t at(int64_t n, int64_t c, int64_t h, int64_t w) const {
-    return plane(n, c) + h * stride[2] + w * stride[3];
-  }
-};
-
-/// Along height and width.
-struct PoolWindow {
-  int64_t kernel[2], stride[2], padding[2], dilation[2];
-};
-
-/// y = the largest element of each window, index = its place h * W + w in the input plane; laid out as `out`
-/// says. NaN wins over numbers, the last NaN of a window over the others; of equal numbers the first counts;
-/// a window of -inf gives the place of its first element. Padding never takes part.
-template <class T>
-struct MaxPool2dForward {
+/// y and positions from x, as MaxPoolArgs says.
+template <class T, int V>
+struct MaxPool2d {
   static constexpr const char* kName = "max_pool2d";
   const T* x;
   T* y;
-  int64_t* index;
-  Image4d in, out;
-  PoolWindow window;
+  pooling::Positions positions;
+  PoolThreads<V> threads;
+  PoolAxis rows, columns;
+  pooling::PlaneStrides plane;
 
   static constexpr bool supports(int block_size) { return any_size(block_size); }
-  int64_t groups(int block_size) const { return blocks_for(out.numel(), block_size); }
+  int64_t groups(int block_size) const { return blocks_for(threads.nest.count, block_size); }
   size_t shared_bytes(int) const { return 0; }
 
   template <Block B>
   GRADUS_HD void operator()(B& block) const {
     using C = ComputeType<T>;
     const int64_t i = element(block);
-    if (i >= out.numel()) return;
-    const int64_t ow = i % out.size[3], oh = i / out.size[3] % out.size[2];
-    const int64_t c = i / (out.size[3] * out.size[2]) % out.size[1];
-    const int64_t n = i / (out.size[3] * out.size[2] * out.size[1]);
-    const int64_t h0 = first(oh, 0), h1 = last(oh, 0), w0 = first(ow, 1), w1 = last(ow, 1);
-    int64_t best_h = h0, best_w = w0;
-    C best = static_cast<C>(x[in.at(n, c, h0, w0)]);
-    for (int64_t h = h0; h < h1; h += window.dilation[0]) {
-      for (int64_t w = w0; w < w1; w += window.dilation[1]) {
-        const C v = static_cast<C>(x[in.at(n, c, h, w)]);
-        if (v > best || v != v) best = v, best_h = h, best_w = w;
+    if (i >= threads.nest.count) return;
+    const auto at = threads.locate(i);
+    const auto over = rows.span(at.row), across = columns.span(at.column);
+    C best[V] = {};
+    int32_t where[V] = {};
+    bool first = true;
+    for (int k = 0; k < over.count; ++k) {
+      const int r = over.start + k * rows.dilation;
+      if (r < 0 || r >= rows.size) continue;
+      for (int l = 0; l < across.count; ++l) {
+        const int s = across.start + l * columns.dilation;
+        if (s < 0 || s >= columns.size) continue;
+        const auto v = load_pack<V>(x + at.plane + plane.at(r, s));
+        GRADUS_UNROLL
+        for (int q = 0; q < V; ++q) {
+          const C value = static_cast<C>(v.v[q]);
+          const bool take = first || value > best[q] || value != value;
+          best[q] = take ? value : best[q];
+          where[q] = take ? k * columns.kernel + l : where[q];
+        }
+        first = false;
       }
     }
-    y[out.at(n, c, oh, ow)] = static_cast<T>(best);
-    index[out.at(n, c, oh, ow)] = best_h * in.size[3] + best_w;
-  }
-
- private:
-  // The first place of a window inside the input, and the end of it.
-  GRADUS_HD int64_t first(int64_t o, int axis) const {
-    const int64_t start = o * window.stride[axis] - window.padding[axis], step = window.dilation[axis];
-    return start >= 0 ? start : start + (-start + step - 1) / step * step;
-  }
-  GRADUS_HD int64_t last(int64_t o, int axis) const {
-    const int64_t end = o * window.stride[axis] - window.padding[axis] +
-                        (window.kernel[axis] - 1) * window.dilation[axis] + 1;
-    return end < in.size[2 + axis] ? end : in.size[2 + axis];
+    Pack<T, V> out;
+    GRADUS_UNROLL
+    for (int q = 0; q < V; ++q) out.v[q] = static_cast<T>(best[q]);
+    store_pack(y + at.result, out);
+    positions.store(at.second, where);
   }
 };
 
-/// dx = the sum of the dy of the windows whose maximum lies here, in the windows' order: no atomics, the same
-/// every run. dy and index are laid out as `out` says, dx as `in`.
-template <class T>
-struct MaxPool2dBackward {
+/// gx from gy: a thread adds up what the windows that hold its place have for it, in the windows' order.
+template <class T, int V>
+struct MaxPool2dGrad {
   static constexpr const char* kName = "max_pool2d_backward";
-  const T* dy;
-  const int64_t* index;
-  T* dx;
-  Image4d in, out;
-  PoolWindow window;
+  const T* gy;
+  pooling::Positions positions;
+  T* gx;
+  PoolThreads<V> threads;  // the second tensor is positions, the plane gy's
+  PoolAxis rows, columns;
+  pooling::PlaneStrides plane, positions_plane;
 
   static constexpr bool supports(int block_size) { return any_size(block_size); }
-  int64_t groups(int block_size) const { return blocks_for(in.numel(), block_size); }
+  int64_t groups(int block_size) const { return blocks_for(threads.nest.count, block_size); }
   size_t shared_bytes(int) const { return 0; }
 
   template <Block B>
   GRADUS_HD void operator()(B& block) const {
     using C = ComputeType<T>;
     const int64_t i = element(block);
-    if (i >= in.numel()) return;
-    const int64_t w = i % in.size[3], h = i / in.size[3] % in.size[2];
-    const int64_t c = i / (in.size[3] * in.size[2]) % in.size[1];
-    const int64_t n = i / (in.size[3] * in.size[2] * in.size[1]);
-    C sum = 0;
-    for (int64_t oh = first(h, 0); oh <= last(h, 0); ++oh) {
-      for (int64_t ow = first(w, 1); ow <= last(w, 1); ++ow) {
-        const int64_t at = out.at(n, c, oh, ow);
-        if (index[at] == h * in.size[3] + w) sum += static_cast<C>(dy[at]);
+    if (i >= threads.nest.count) return;
+    const auto at = threads.locate(i);
+    const auto down = rows.reach(at.row), right = columns.reach(at.column);
+    C sum[V] = {};
+    for (int r = down.first; r <= down.last; ++r) {
+      const int k = rows.place(rows.span(r), at.row);
+      if (k < 0) continue;
+      for (int s = right.first; s <= right.last; ++s) {
+        const int l = columns.place(columns.span(s), at.column);
+        if (l < 0) continue;
+        int32_t where[V];
+        positions.load(at.second + positions_plane.at(r, s), where);
+        const auto g = load_pack<V>(gy + at.plane + plane.at(r, s));
+        GRADUS_UNROLL
+        for (int q = 0; q < V; ++q)
+          sum[q] += where[q] == k * columns.kernel + l ? static_cast<C>(g.v[q]) : C{0};
       }
     }
-    dx[in.at(n, c, h, w)] = static_cast<T>(sum);
-  }
-
- private:
-  // The windows that may hold place p: from the one that ends there to the one that starts there.
-  GRADUS_HD int64_t first(int64_t p, int axis) const {
-    const int64_t reach = p + window.padding[axis] - (window.kernel[axis] - 1) * window.dilation[axis];
-    return reach <= 0 ? 0 : (reach + window.stride[axis] - 1) / window.stride[axis];
-  }
-  GRADUS_HD int64_t last(int64_t p, int axis) const {
-    const int64_t o = (p + window.padding[axis]) / window.stride[axis];
-    return o < out.size[2 + axis] ? o : out.size[2 + axis] - 1;
+    Pack<T, V> out;
+    GRADUS_UNROLL
+    for (int q = 0; q < V; ++q) out.v[q] = static_cast<T>(sum[q]);
+    store_pack(gx + at.result, out);
   }
 };
+
+/// y = x at each output's position, in words of type W.
+template <class W>
+struct MaxPool2dPick {
+  static constexpr const char* kName = "max_pool2d_pick";
+  const W* x;
+  pooling::Positions positions;
+  W* y;
+  PoolThreads<1> threads;
+  PoolAxis rows, columns;
+  pooling::PlaneStrides plane;
+
+  static constexpr bool supports(int block_size) { return any_size(block_size); }
+  int64_t groups(int block_size) const { return blocks_for(threads.nest.count, block_size); }
+  size_t shared_bytes(int) const { return 0; }
+
+  template <Block B>
+  GRADUS_HD void operator()(B& block) const {
+    const int64_t i = element(block);
+    if (i >= threads.nest.count) return;
+    const auto at = threads.locate(i);
+    int32_t where[1];
+    positions.load(at.second, where);
+    const int r = rows.span(at.row).start + where[0] / columns.kernel * rows.dilation;
+    const int s = columns.span(at.column).start + where[0] % columns.kernel * columns.dilation;
+    y[at.result] = x[at.plane + plane.at(r, s)];
+  }
+};
+
+/// indices = row * width + column of each output's position.
+struct MaxPool2dIndices {
+  static constexpr const char* kName = "max_pool2d_indices";
+  pooling::Positions positions;
+  int64_t* indices;
+  PoolThreads<1> threads;
+  PoolAxis rows, columns;
+
+  static constexpr bool supports(int block_size) { return any_size(block_size); }
+  int64_t groups(int block_size) const { return blocks_for(threads.nest.count, block_size); }
+  size_t shared_bytes(int) const { return 0; }
+
+  template <Block B>
+  GRADUS_HD void operator()(B& block) const {
+    const int64_t i = element(block);
+    if (i >= threads.nest.count) return;
+    const auto at = threads.locate(i);
+    int32_t where[1];
+    positions.load(at.second, where);
+    const int r = rows.span(at.row).start + where[0] / columns.kernel * rows.dilation;
+    const int s = columns.span(at.column).start + where[0] % columns.kernel * columns.dilation;
+    indices[at.result] = int64_t{r} * columns.size + s;
+  }
+};
+
+// Each calls run(body) for the bodies that do it, of which there is more than one only where a tensor passes
+// `limit` elements.
+
+template <class T, class Run>
+void run_max_pool(const MaxPoolArgs& a, const Run& run, int64_t limit = kMaxOffset) {
+  const auto rows = PoolAxis::of("max_pool2d", a.shape, 0, a.x.sizes[2], a.y.sizes[2]);
+  const auto columns = PoolAxis::of("max_pool2d", a.shape, 1, a.x.sizes[3], a.y.sizes[3]);
+  pooling::for_each_launch<kPackSize<T>>(
+      pooling::make_loop(a.y, a.positions, false, a.x), {&a.x, &a.y, &a.positions}, limit,
+      [&]<int V>(const PoolThreads<V>& threads, const int64_t* start) {
+        run(MaxPool2d<T, V>{a.x.data<T>() + start[2], a.y.data<T>() + start[0],
+                            pooling::Positions::of(a.positions, start[1]), threads, rows, columns,
+                            pooling::PlaneStrides::of(a.x)});
+      });
+}
+
+template <class T, class Run>
+void run_max_pool_grad(const MaxPoolGradArgs& a, const Run& run, int64_t limit = kMaxOffset) {
+  const auto rows = PoolAxis::of("max_pool2d_backward", a.shape, 0, a.gx.sizes[2], a.gy.sizes[2]);
+  const auto columns = PoolAxis::of("max_pool2d_backward", a.shape, 1, a.gx.sizes[3], a.gy.sizes[3]);
+  pooling::for_each_launch<kPackSize<T>>(
+      pooling::make_loop(a.gx, a.positions, true, a.gy), {&a.gx, &a.gy, &a.positions}, limit,
+      [&]<int V>(const PoolThreads<V>& threads, const int64_t* start) {
+        run(MaxPool2dGrad<T, V>{a.gy.data<T>() + start[2], pooling::Positions::of(a.positions, start[1]),
+                                a.gx.data<T>() + start[0], threads, rows, columns,
+                                pooling::PlaneStrides::of(a.gy), pooling::PlaneStrides::of(a.positions)});
+      });
+}
+
+template <class W, class Run>
+void run_max_pool_pick(const MaxPoolPickArgs& a, const Run& run, int64_t limit = kMaxOffset) {
+  const auto rows = PoolAxis::of("max_pool2d_pick", a.shape, 0, a.x.sizes[2], a.y.sizes[2]);
+  const auto columns = PoolAxis::of("max_pool2d_pick", a.shape, 1, a.x.sizes[3], a.y.sizes[3]);
+  pooling::for_each_launch<1>(
+      pooling::make_loop(a.y, a.positions, false, a.x), {}, limit,
+      [&](const PoolThreads<1>& threads, const int64_t* start) {
+        run(MaxPool2dPick<W>{a.x.data<W>() + start[2], pooling::Positions::of(a.positions, start[1]),
+                             a.y.data<W>() + start[0], threads, rows, columns,
+                             pooling::PlaneStrides::of(a.x)});
+      });
+}
+
+template <class Run>
+void run_max_pool_indices(const MaxPoolIndexArgs& a, const Run& run, int64_t limit = kMaxOffset) {
+  const auto rows = PoolAxis::of("max_pool2d_indices", a.shape, 0, a.height, a.indices.sizes[2]);
+  const auto columns = PoolAxis::of("max_pool2d_indices", a.shape, 1, a.width, a.indices.sizes[3]);
+  pooling::for_each_launch<1>(
+      pooling::make_loop(a.indices, a.positions, false, a.indices), {}, limit,
+      [&](const PoolThreads<1>& threads, const int64_t* start) {
+        run(MaxPool2dIndices{pooling::Positions::of(a.positions, start[1]),
+                             a.indices.data<int64_t>() + start[0], threads, rows, columns});
+      });
+}
 
 }  // namespace gradus::kernels
-
-GRADUS_KERNEL_FLOATING(gradus::kernels::MaxPool2dForward);
-GRADUS_KERNEL_FLOATING(gradus::kernels::MaxPool2dBackward);

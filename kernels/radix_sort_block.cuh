@@ -96,7 +96,7 @@ struct SortCount {
     const auto all = static_cast<uint32_t>(digit.count - from < tile_size ? digit.count - from : tile_size);
     for (int d = block.thread_rank(); d < radix::kDigits; d += block.size()) {
       const uint32_t end = d + 1 < radix::kDigits ? ranks.start(d + 1, 0) : all;
-      counts[d * groups(block.size()) + block.group_index()] = end - ranks.start(d, 0);
+      counts[d * radix::tiles(digit.count, block.size()) + block.group_index()] = end - ranks.start(d, 0);
     }
   }
 };
@@ -147,7 +147,8 @@ struct SortMove {
     const int rank = block.thread_rank();
     uint32_t* shift = block.template shared<uint32_t>(radix::kDigits);  // from place in the tile to place
     for (int d = rank; d < radix::kDigits; d += block.size())
-      shift[d] = starts[d * groups(block.size()) + block.group_index()] - ranks.start(d, 0);
+      shift[d] =
+          starts[d * radix::tiles(digit.count, block.size()) + block.group_index()] - ranks.start(d, 0);
     block.sync();
     const int64_t first = (block.group_index() * block.size() + rank) * radix::kEach;
     for (int64_t i = first; i < first + radix::kEach && i < digit.count; ++i) {
