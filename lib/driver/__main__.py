@@ -1,5 +1,6 @@
 """./gradus: the command line."""
 import argparse
+import os
 import pathlib
 import sys
 
@@ -29,10 +30,12 @@ def parser():
     learn.add_argument("--device", default="auto", help="auto, cpu, sim, cuda or cuda:N (default: auto)")
     learn.add_argument("--quick", action="store_true", help="less data and fewer epochs")
     learn.add_argument("--cuda", action="store_true", help="build for CUDA even where no driver is loaded")
+    architectures(learn)
 
     test = command("test", tests.test, "set up, build and run the tests")
     test.add_argument("-L", "--label", help="only tests with this label: unit, install, lesson03, ops, …")
     test.add_argument("--sanitizers", action="store_true", help="under AddressSanitizer and ThreadSanitizer")
+    architectures(test)
 
     measure = command("bench", bench.bench, "run the benchmarks; what they measure goes to results/")
     measure.add_argument("lessons", nargs="*", metavar="NN", help="lessons such as 3 or 03, or ops (default: all)")
@@ -74,6 +77,12 @@ def parser():
     return top
 
 
+def architectures(command):
+    command.add_argument("--archs", metavar="LIST", default=os.environ.get("GRADUS_CUDA_ARCHS"),
+                         help="GPUs to compile for, such as 80-real;90, or release: all since 7.5 (default: $GRADUS_CUDA_ARCHS, "
+                         "or what the build has; at first 80-real;90)")
+
+
 def parse(arguments):
     """Options of a command line; what follows -- becomes options.rest."""
     split = arguments.index("--") if "--" in arguments else len(arguments)
@@ -90,6 +99,8 @@ def parse(arguments):
 def main(arguments=None):
     try:
         options = parse(sys.argv[1:] if arguments is None else arguments)
+        if getattr(options, "archs", None):
+            os.environ["GRADUS_CUDA_ARCHS"] = options.archs
         if options.command not in ("sysroot", "clean"):
             sysroot.use()
         return options.run(options)

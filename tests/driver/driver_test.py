@@ -292,6 +292,12 @@ class Build(Case):
         self.assertIn("-DGRADUS_BUILD_TESTS=ON", self.log())
         self.assertNotIn("BUILD_LESSONS", self.log())
 
+    def test_architectures_from_option_and_environment(self):
+        with mock.patch.dict(os.environ), mock.patch.object(tests, "test", lambda _: build.options_for([], "AUTO")["GRADUS_CUDA_ARCHS"]):
+            self.assertEqual(command_line.main(["test", "--archs", "release"]), "release")
+            os.environ["GRADUS_CUDA_ARCHS"] = "75-real"
+            self.assertEqual(command_line.main(["test"]), "75-real")
+
     def test_jobs_fit_the_memory(self):
         with mock.patch.object(os, "sched_getaffinity", lambda _: set(range(64))):
             with mock.patch.object(shell, "memory_gib", lambda: 6):

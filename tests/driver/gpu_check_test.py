@@ -15,7 +15,7 @@ import unittest.mock
 
 from bench_test import PROGRAM
 from made import ROOT
-from driver import gpu, gpu_check
+from driver import gpu, gpu_check, gpu_pieces, sanitizer
 
 # Starts the driver with the GPUs that $STATE/gpu.json says.
 START = """
@@ -68,7 +68,8 @@ SANITIZER = """#!/bin/sh
 echo "sanitizer $*" >> "$STATE/log"
 if [ -e "$STATE/refuses" ]; then echo "========= COMPUTE-SANITIZER"; echo "========= Error: Device not supported"; exit 1; fi
 [ ! -e "$STATE/hangs" ] || { rm "$STATE/hangs"; exec sleep 60; }
-echo "========= COMPUTE-SANITIZER"; echo "[  PASSED  ] 2 tests."
+echo "========= COMPUTE-SANITIZER"; echo "[ RUN      ] Made/Ops.add/cuda"
+[ ! -e "$STATE/crashes" ] || kill -9 $$
 case "$*" in *racecheck*) echo "========= RACECHECK SUMMARY: 0 hazards displayed (0 errors, 0 warnings)"; exit 0 ;; esac
 if [ -e "$STATE/memory_error" ]; then echo "========= ERROR SUMMARY: 3 errors"; exit 99; fi
 echo "========= ERROR SUMMARY: 0 errors"
@@ -112,7 +113,7 @@ class Case(unittest.TestCase):
         for name in ("01_first", "03_second", "03_second_overlap", "05_later"):
             self.write(f"build/release/lessons/{name}", LESSON)
         self.write("build/release/benchmarks/01_first_bench", PROGRAM.replace("NAMES", repr(CASES)))
-        for name in gpu_check.SANITIZED:
+        for name in sanitizer.SANITIZED:
             self.write(f"build/release/tests/{name}", TESTS)
         for name, text in (("cmake", CMAKE), ("ctest", CTEST), ("nvidia-smi", SMI), ("compute-sanitizer", SANITIZER),
                            ("nvcc", "#!/bin/sh\necho 'made nvcc, release 13.0'\n")):
@@ -217,8 +218,11 @@ class Whole(Case):
         self.assertIn("exit status 1: error [E-X]: made up", self.report())
         self.flag("memory_error")
         self.check("--stage", "sanitize", status=1)
-        self.assertIn("exit status 99, 3 errors", self.report())
+        self.assertIn("2 tests, exit status 99, 3 errors", self.report())
         self.assertEqual(self.pieces()["sanitize/racecheck ops_tests 1 of 1"], "passed")
+        self.flag("crashes")
+        self.check("--stage", "sanitize", status=1)
+        self.assertIn("exit status -9, no summary", self.report())
 
 
 class Resume(Case):
@@ -249,7 +253,7 @@ class Resume(Case):
         self.log()
         self.interrupted("hangs", "--stage", "sanitize", words="--tool memcheck")
         self.check("--stage", "sanitize")
-        self.assertEqual(self.log().count("--tool memcheck"), 1 + len(gpu_check.SANITIZED))  # the one that was killed, again
+        self.assertEqual(self.log().count("--tool memcheck"), 1 + len(sanitizer.SANITIZED))  # the one that was killed, again
         self.assertEqual(set(self.pieces().values()), {"passed", "skipped"})
 
     def test_a_call_that_is_told_to_end_leaves_a_report(self):
@@ -360,10 +364,10 @@ class Facts(unittest.TestCase):
                 "2/3 Test #2: a.late ...........................***Timeout   1.00 sec\n\n"
                 "3/3 Test #12: a.missing ........................***Not Run   0.00 sec\n"
                 "3/3 Test #12: a.missing ........................   Passed   0.00 sec\n")
-        self.assertEqual({name: test["result"] for name, test in gpu_check.tests_in(text).items()},
+        self.assertEqual({name: test["result"] for name, test in gpu_pieces.tests_in(text).items()},
                          {"a.abort": "Exception", "a.late": "Timeout", "a.missing": "Passed"})
-        self.assertEqual(gpu_check.ctest_result("No tests were found!!!\n", 8), ("failed", "ctest ended with status 8 and ran no test: "
-                                                                                 "No tests were found!!!"))
+        self.assertEqual(gpu_pieces.ctest_result("No tests were found!!!\n", 8), ("failed", "ctest ended with status 8 and ran no test: "
+                                                                                 "['No tests were found!!!']"))
 
 
 if __name__ == "__main__":
