@@ -119,8 +119,22 @@ def unpacked(folder):
         if not deb.exists() or digest(deb) != hashed:
             raise Failure(f"GRADUS_SYSROOT: {deb} is {'damaged' if deb.exists() else 'missing'}; copy the folder again")
         unpack(deb, TREE)
+    settle(TREE)
     mark.write_text(json.dumps(manifest), encoding="utf-8")
     return TREE
+
+
+def settle(tree):
+    """Packages think that they are at /, with a lib that is usr/lib: so it is made, and links are kept within the tree."""
+    if (tree / "lib").is_dir() and not (tree / "lib").is_symlink():
+        shutil.copytree(tree / "lib", tree / "usr" / "lib", symlinks=True, dirs_exist_ok=True)
+        shutil.rmtree(tree / "lib")
+        (tree / "lib").symlink_to("usr/lib")
+    for path in list(tree.rglob("*")):
+        if path.is_symlink() and os.readlink(path).startswith("/"):
+            inside = os.path.relpath(tree / os.readlink(path)[1:], path.parent)
+            path.unlink()
+            path.symlink_to(inside)
 
 
 def unpack(deb, tree):
@@ -130,8 +144,8 @@ def unpack(deb, tree):
         return
     name, content = data_member(deb.read_bytes(), deb)
     with tarfile.open(fileobj=io.BytesIO(decompressed(name, content, deb))) as archive:
-        safe = {"filter": "tar"} if hasattr(tarfile, "tar_filter") else {}
-        archive.extractall(tree, **safe)
+        # As packages are: links that begin with / are settle()'s work. Newer Pythons want it said.
+        archive.extractall(tree, **({"filter": "fully_trusted"} if hasattr(tarfile, "fully_trusted_filter") else {}))
 
 
 def data_member(content, deb):

@@ -49,9 +49,13 @@ def deb(files, compression="xz"):
             info = tarfile.TarInfo("./" + path)
             info.size = len(text)
             tar.addfile(info, io.BytesIO(text.encode()))
-        link = tarfile.TarInfo("./usr/lib/libx.so")
-        link.type, link.linkname = tarfile.SYMTYPE, "libx.so.1"
-        tar.addfile(link)
+        for name, target in (("./usr/lib/libx.so", "/lib/libx.so.1"), ("./lib/libx.so.1", "libx.so.1.0")):  # as zlib's
+            link = tarfile.TarInfo(name)
+            link.type, link.linkname = tarfile.SYMTYPE, target
+            tar.addfile(link)
+        library = tarfile.TarInfo("./lib/libx.so.1.0")
+        library.size = 7
+        tar.addfile(library, io.BytesIO(b"library"))
     packed = {"xz": lzma.compress, "zst": lambda _: b"zstd"}[compression](data.getvalue())
     return ar(("debian-binary", b"2.0\n"), ("control.tar.xz", b"odd"), (f"data.tar.{compression}", packed))
 
@@ -121,7 +125,8 @@ class Unpack(Case):
         self.collected()
         self.assertIn("Unpacking 4 packages", self.unpacked())
         self.assertEqual((self.tree / "usr/share/libmade1").read_text(), "libmade1")
-        self.assertEqual(os.readlink(self.tree / "usr/lib/libx.so"), "libx.so.1")
+        self.assertEqual((self.tree / "usr/lib/libx.so").resolve(), (self.tree / "usr/lib/libx.so.1.0").resolve())
+        self.assertEqual((self.tree / "usr/lib/libx.so").read_text(), "library")
         self.assertEqual(os.environ["GRADUS_DATA"], str(self.tree / sysroot.DATA))
         self.assertEqual(self.unpacked(), "")
         self.assertEqual(build.options_for([], "OFF")["GRADUS_SYSROOT"], str(self.tree))
