@@ -13,7 +13,7 @@ inline constexpr double kGeluCubic = 0.044715;
 struct Relu {
   template <class T>
   GRADUS_HD T operator()(T x) const {
-    return x < T{0} ? T{0} : x;
+    return math::is_negative(x) ? T{0} : x;
   }
 };
 struct ReluGrad {

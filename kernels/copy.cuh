@@ -244,5 +244,9 @@ inline void fill_host(const FillArgs& args, const Stream&) {
 void copy_cuda(const CopyArgs& args, const Stream& stream);
 void fill_cuda(const FillArgs& args, const Stream& stream);
 
+// Their twins on a GPU.
+void copy_cuda(const CopyArgs& args, const Stream& stream);
+void fill_cuda(const FillArgs& args, const Stream& stream);
+
 }  // namespace kernels
 }  // namespace gradus

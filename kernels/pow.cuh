@@ -12,7 +12,7 @@ struct Pow {
   template <class T>
   GRADUS_HD T operator()(T x, T y) const {
     if constexpr (std::is_integral_v<T>)
-      return y < T{0} ? inverse(x, y) : power(x, y);
+      return math::is_negative(y) ? inverse(x, y) : power(x, y);
     else
       return math::pow(x, y);
   }

@@ -37,7 +37,7 @@ struct Remainder {
   template <class T>
   GRADUS_HD T operator()(T a, T b) const {
     const T rest = Fmod{}(a, b);
-    return rest != T{0} && (rest < T{0}) != (b < T{0}) ? static_cast<T>(rest + b) : rest;
+    return rest != T{0} && math::is_negative(rest) != math::is_negative(b) ? static_cast<T>(rest + b) : rest;
   }
 };
 
@@ -46,7 +46,7 @@ struct FloorDivide {
   template <class T>
   GRADUS_HD T operator()(T a, T b) const {
     const T rest = Fmod{}(a, b);
-    const bool below = rest != T{0} && (rest < T{0}) != (b < T{0});
+    const bool below = rest != T{0} && math::is_negative(rest) != math::is_negative(b);
     if constexpr (std::is_integral_v<T>) {
       return static_cast<T>(TruncDivide{}(a, b) - static_cast<T>(below));
     } else {

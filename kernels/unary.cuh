@@ -22,7 +22,7 @@ struct Abs {
   template <class T>
   GRADUS_HD T operator()(T x) const {
     if constexpr (std::is_integral_v<T>)
-      return x < T{0} ? Neg{}(x) : x;
+      return math::is_negative(x) ? Neg{}(x) : x;
     else
       return std::fabs(x);
   }
@@ -31,7 +31,7 @@ struct Abs {
 struct Sign {
   template <class T>
   GRADUS_HD T operator()(T x) const {
-    return static_cast<T>(static_cast<int>(x > T{0}) - static_cast<int>(x < T{0}));
+    return static_cast<T>(static_cast<int>(x > T{0}) - static_cast<int>(math::is_negative(x)));
   }
 };
 struct Square {

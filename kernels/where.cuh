@@ -59,5 +59,9 @@ inline void masked_fill_host(const MaskedFillArgs& args, const Stream&) {
   });
 }
 
+// Their twins on a GPU.
+void where_cuda(const WhereArgs& args, const Stream& stream);
+void masked_fill_cuda(const MaskedFillArgs& args, const Stream& stream);
+
 }  // namespace kernels
 }  // namespace gradus

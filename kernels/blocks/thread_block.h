@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <array>
 #include <exception>
+#include <functional>
 #include <kernels/blocks/launch.cuh>
 #include <memory>
 #include <thread>
@@ -118,9 +119,10 @@ inline void check_convergence(const char* name, const char* what, int64_t group,
   }
 }
 
-template <class Body>
-void run_block(const Body& body, int block_size, int64_t group) {
-  Team team(block_size, body.shared_bytes(block_size));
+// Not a template: a test program has hundreds of bodies.
+inline void run_block(const char* name, const std::function<void(ThreadBlock&)>& body, int block_size,
+                      size_t shared_bytes, int64_t group) {
+  Team team(block_size, shared_bytes);
   std::vector<std::exception_ptr> errors(static_cast<size_t>(block_size));
   std::vector<std::thread> threads;
   for (int rank = 0; rank < block_size; ++rank) {
@@ -138,8 +140,8 @@ void run_block(const Body& body, int block_size, int64_t group) {
   for (auto& thread : threads) thread.join();
   for (const auto& error : errors)
     if (error) std::rethrow_exception(error);
-  check_convergence(Body::kName, "synced", group, team.syncs, team.syncs.size());
-  check_convergence(Body::kName, "shuffled", group, team.shuffles, kWarpSize);
+  check_convergence(name, "synced", group, team.syncs, team.syncs.size());
+  check_convergence(name, "shuffled", group, team.shuffles, kWarpSize);
 }
 
 }  // namespace detail
@@ -150,8 +152,10 @@ void run_block(const Body& body, int block_size, int64_t group) {
 template <Kernel Body>
 void run_threads(const Body& body, int block_size) {
   check_block_size<Body>(block_size);
+  const size_t shared = body.shared_bytes(block_size);
   for (int64_t group = 0, groups = body.groups(block_size); group < groups; ++group)
-    detail::run_block(body, block_size, group);
+    detail::run_block(
+        Body::kName, [&body](ThreadBlock& block) { body(block); }, block_size, shared, group);
 }
 
 }  // namespace gradus::kernels

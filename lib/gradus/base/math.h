@@ -12,8 +12,18 @@
 #include <cmath>
 #include <cstdint>
 #include <limits>
+#include <type_traits>
 
 namespace gradus::math {
+
+/// x < 0. Of an unsigned type it is false without a comparison, of which nvcc warns.
+template <class T>
+GRADUS_HD constexpr bool is_negative(T x) {
+  if constexpr (std::is_unsigned_v<T>)
+    return false;
+  else
+    return x < T{0};
+}
 
 namespace detail {
 

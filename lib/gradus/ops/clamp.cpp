@@ -15,11 +15,9 @@ namespace {
 
 using namespace kernels;
 
-// A bool is stored as a byte that is 0 or 1: uint8's kernel serves.
 template <class F>
 constexpr KernelTable<BinaryArgs> extremum(const char* name) {
-  return ops::binary_table<F, kNumericTypes>(name).host(dtypes(kBool),
-                                                        &BinaryKernel<F>::template run<uint8_t>);
+  return ops::with_bool<BinaryKernel<F>>(ops::binary_table<F, kNumericTypes>(name));
 }
 
 constexpr auto kMinimum = extremum<Minimum>("minimum");

@@ -17,20 +17,19 @@ namespace {
 
 using namespace kernels;
 
-// A bool is stored as a byte that is 0 or 1: uint8's kernel serves.
 template <class F>
 constexpr KernelTable<BinaryArgs> comparison(const char* name) {
-  return KernelTable<BinaryArgs>(name).host<CompareKernel<F>, kNumericTypes>().host(
-      dtypes(kBool), &CompareKernel<F>::template run<uint8_t>);
+  using K = CompareKernel<F>;
+  return ops::with_bool<K>(KernelTable<BinaryArgs>(name).everywhere<K, kNumericTypes>());
 }
 template <class F>
 constexpr KernelTable<UnaryArgs> number_comparison(const char* name) {
-  return KernelTable<UnaryArgs>(name).host<UnaryTestKernel<F>, kNumericTypes>().host(
-      dtypes(kBool), &UnaryTestKernel<F>::template run<uint8_t>);
+  using K = UnaryTestKernel<F>;
+  return ops::with_bool<K>(KernelTable<UnaryArgs>(name).everywhere<K, kNumericTypes>());
 }
 template <class F>
 constexpr KernelTable<BinaryArgs> logic(const char* name) {
-  return KernelTable<BinaryArgs>(name).host(dtypes(kBool), &CompareKernel<F>::template run<uint8_t>);
+  return ops::with_bool<CompareKernel<F>>(KernelTable<BinaryArgs>(name));
 }
 
 constexpr auto kEq = comparison<Eq>("eq");
@@ -45,9 +44,9 @@ constexpr auto kLtNumber = number_comparison<WithNumber<Lt>>("lt");
 constexpr auto kLeNumber = number_comparison<WithNumber<Le>>("le");
 constexpr auto kGtNumber = number_comparison<NumberWith<Lt>>("gt");
 constexpr auto kGeNumber = number_comparison<NumberWith<Le>>("ge");
-constexpr auto kIsInf = KernelTable<UnaryArgs>("isinf").host<UnaryTestKernel<IsInf>, kFloatingTypes>();
+constexpr auto kIsInf = KernelTable<UnaryArgs>("isinf").everywhere<UnaryTestKernel<IsInf>, kFloatingTypes>();
 constexpr auto kIsFinite =
-    KernelTable<UnaryArgs>("isfinite").host<UnaryTestKernel<IsFinite>, kFloatingTypes>();
+    KernelTable<UnaryArgs>("isfinite").everywhere<UnaryTestKernel<IsFinite>, kFloatingTypes>();
 constexpr auto kAnd = logic<LogicalAnd>("logical_and");
 constexpr auto kOr = logic<LogicalOr>("logical_or");
 constexpr auto kXor = logic<LogicalXor>("logical_xor");

@@ -13,8 +13,10 @@
 namespace gradus {
 namespace {
 
-constexpr auto kCopy = KernelTable<CopyArgs>("copy").host(kAllTypes, &kernels::copy_host);
-constexpr auto kFill = KernelTable<FillArgs>("fill").host(kAllTypes, &kernels::fill_host);
+constexpr auto kCopy =
+    KernelTable<CopyArgs>("copy").host(kAllTypes, &kernels::copy_host).cuda<&kernels::copy_cuda>(kAllTypes);
+constexpr auto kFill =
+    KernelTable<FillArgs>("fill").host(kAllTypes, &kernels::fill_host).cuda<&kernels::fill_cuda>(kAllTypes);
 
 // Of to(): sends the gradient back to where and what the input was.
 struct ToBackward : Node {

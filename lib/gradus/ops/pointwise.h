@@ -7,14 +7,21 @@
 
 namespace gradus::ops {
 
-/// A table of a functor's kernel for `Types`, on the host.
+/// A table of a functor's kernel for `Types`.
 template <class F, DTypeSet Types = kFloatingTypes>
 constexpr KernelTable<UnaryArgs> unary_table(const char* name) {
-  return KernelTable<UnaryArgs>(name).host<UnaryKernel<F>, Types>();
+  return KernelTable<UnaryArgs>(name).everywhere<UnaryKernel<F>, Types>();
 }
 template <class F, DTypeSet Types = kFloatingTypes>
 constexpr KernelTable<BinaryArgs> binary_table(const char* name) {
-  return KernelTable<BinaryArgs>(name).host<BinaryKernel<F>, Types>();
+  return KernelTable<BinaryArgs>(name).everywhere<BinaryKernel<F>, Types>();
+}
+
+/// The table with K for bools too. A bool is stored as a byte that is 0 or 1: uint8's kernel serves.
+template <class K, class Args>
+constexpr KernelTable<Args> with_bool(const KernelTable<Args>& table) {
+  return table.host(dtypes(kBool), &K::template run<uint8_t>)
+      .template cuda<&cuda_kernel<K, uint8_t, Args>>(dtypes(kBool));
 }
 
 /// dx, given dy and what was kept of the forward pass; p and q are the operation's numbers.

@@ -10,9 +10,12 @@
 namespace gradus {
 namespace {
 
-constexpr auto kWhere = KernelTable<WhereArgs>("where").host(kAllTypes, &kernels::where_host);
-constexpr auto kMaskedFill =
-    KernelTable<MaskedFillArgs>("masked_fill").host(kAllTypes, &kernels::masked_fill_host);
+constexpr auto kWhere = KernelTable<WhereArgs>("where")
+                            .host(kAllTypes, &kernels::where_host)
+                            .cuda<&kernels::where_cuda>(kAllTypes);
+constexpr auto kMaskedFill = KernelTable<MaskedFillArgs>("masked_fill")
+                                 .host(kAllTypes, &kernels::masked_fill_host)
+                                 .cuda<&kernels::masked_fill_cuda>(kAllTypes);
 
 void check_mask(const Tensor& mask, const char* op, const char* name) {
   GRADUS_CHECK(mask.dtype() == kBool, "E-DTYPE", op, ": expected ", name, " to be bool, got ",
