@@ -1,13 +1,15 @@
 """doctor, setup, clean, --version: what is there, what is missing, and what to do."""
+import os
 import pathlib
 import re
 import shutil
 import sys
 
-from . import build, packages, shell
+from . import build, packages, shell, sysroot
 from .shell import ROOT, Failure, say
 
-DATA = pathlib.Path("/usr/share/datasets/fashion-mnist/train-images-idx3-ubyte.gz")
+DATA = "/usr/share/datasets/fashion-mnist"
+IMAGES = "train-images-idx3-ubyte.gz"
 
 
 def version():
@@ -21,6 +23,8 @@ def first_line(command):
 
 def package_lines():
     """(found, name, what was found or what to do) for each package of learn and test."""
+    if sysroot.root():
+        return [(True, "libraries", f"of GRADUS_SYSROOT, in {sysroot.root()}")]
     if not shutil.which("apt-get"):
         return []
     missing = set(packages.missing(packages.TEST))
@@ -44,12 +48,13 @@ def cuda_lines():
 def doctor(_):
     compiler = first_line(["c++", "--version"]) or first_line(["g++", "--version"])
     space = shutil.disk_usage(ROOT).free / 2**30
+    data = pathlib.Path(os.environ.get("GRADUS_DATA") or DATA) / IMAGES
     lines = [
         (sys.version_info >= (3, 9), "Python", sys.version.split()[0]),
         (bool(compiler), "C++ compiler", compiler or "none: ./gradus setup"),
         (bool(first_line(["cmake", "--version"])), "CMake", first_line(["cmake", "--version"]) or "none: ./gradus setup"),
         *package_lines(),
-        (DATA.exists(), "Fashion-MNIST", str(DATA.parent) if DATA.exists() else
+        (data.exists(), "Fashion-MNIST", str(data.parent) if data.exists() else
          "none: ./gradus setup, or lesson 04 with --data DIR"),
         (space > 3, "free disk space", f"{space:.0f} GiB (3 are enough)"),
         (None, "cores, memory", f"{shell.jobs()} compilers at once, {shell.memory_gib():.0f} GiB"),
