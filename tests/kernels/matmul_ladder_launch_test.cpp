@@ -10,6 +10,7 @@
 #include <kernels/ladder/matmul/6_vectorized.cuh>
 #include <kernels/ladder/matmul/7_double_buffered_warp_tiles.cuh>
 #include <kernels/ladder/matmul/8_tensor_cores.cuh>
+#include <kernels/ladder/matmul/9_warpgroup.cuh>
 #include <set>
 #include <utility>
 
@@ -34,6 +35,7 @@ TEST(MatmulLadderLaunch, BlockSizes) {
   EXPECT_EQ(Vectorized<>::kBlockSize, 256);
   EXPECT_EQ(WarpTiles<>::kBlockSize, 256);
   EXPECT_EQ(TensorCores<>::kBlockSize, 128);
+  EXPECT_EQ(Warpgroups<>::kBlockSize, 256);
   for (int size = 0; size <= 1100; ++size) {
     EXPECT_EQ(Naive::supports(size), any_size(size));
     EXPECT_EQ(Coalesced::supports(size), any_size(size));
@@ -43,6 +45,7 @@ TEST(MatmulLadderLaunch, BlockSizes) {
     EXPECT_EQ(Vectorized<>::supports(size), size == 256);
     EXPECT_EQ(WarpTiles<>::supports(size), size == 256);
     EXPECT_EQ(TensorCores<>::supports(size), size == 128);
+    EXPECT_EQ(Warpgroups<>::supports(size), size == 256);
   }
 }
 
@@ -74,6 +77,7 @@ TEST(MatmulLadderLaunch, ABlockForEachTile) {
   expect_tiles<Vectorized<>>(128, 128);
   expect_tiles<WarpTiles<>>(128, 128);
   expect_tiles<TensorCores<>>(128, 128);
+  expect_tiles<Warpgroups<>>(128, 256);
   EXPECT_EQ(groups<WarpTiles<>>(1000, 1000), 64);
   EXPECT_EQ(groups<WarpTiles<>>(kHuge, kHuge), int64_t{(1 << 24) + 1} * ((1 << 24) + 1));
 }
@@ -89,6 +93,8 @@ TEST(MatmulLadderLaunch, SharedMemory) {
   EXPECT_EQ(shared_bytes<TensorCores<>>(), 3u * (128 * 40 + 32 * 136) * 2);
   EXPECT_LE(shared_bytes<TensorCores<>>(), 99u * 1024)
       << "a block's limit on sm_86, the smallest from sm_80 on";
+  EXPECT_EQ(shared_bytes<Warpgroups<>>(), 4u * (128 + 256) * 64 * 2 + 1024);
+  EXPECT_LE(shared_bytes<Warpgroups<>>(), 227u * 1024) << "a block's limit on sm_90";
 }
 
 // Each tile is some block's, and no two blocks have the same one.
@@ -189,7 +195,9 @@ void check_last_block(int64_t m, int64_t n) {
     b.data()[k * n + n - 1] = static_cast<float>(power);
   }
   const Step step{{a.data(), b.data(), c.data(), m, n, 4}};
-  detail::run_block(step, Step::kBlockSize, step.groups(Step::kBlockSize) - 1);
+  constexpr int kThreads = Step::kBlockSize;
+  const auto body = [&step](ThreadBlock& block) { step(block); };
+  detail::run_block(Step::kName, body, kThreads, step.shared_bytes(kThreads), step.groups(kThreads) - 1);
   EXPECT_EQ(c.data()[m * n - 1], 4321) << Step::kName << " " << m << " " << n;
 }
 
@@ -210,6 +218,7 @@ TEST(MatmulLadderLaunch, MoreThan2To31Elements) {
   check_last_blocks<Vectorized<8, 8, 4, 4, 4>>();
   check_last_blocks<WarpTiles<64, 32, 8, 64, 32>>();
   check_last_blocks<TensorCores<16, 16, 16, 16, 16>, BFloat16>();
+  check_last_blocks<Warpgroups<64, 64, 3>, BFloat16>();
 }
 
 }  // namespace

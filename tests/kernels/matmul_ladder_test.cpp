@@ -8,6 +8,7 @@
 #include <kernels/ladder/matmul/6_vectorized.cuh>
 #include <kernels/ladder/matmul/7_double_buffered_warp_tiles.cuh>
 #include <kernels/ladder/matmul/8_tensor_cores.cuh>
+#include <kernels/ladder/matmul/9_warpgroup.cuh>
 #include <limits>
 
 #include "kernels/kernel_testing.h"
@@ -137,6 +138,10 @@ TEST(MatmulLadder, TensorCores) {
   check<TensorCores<>>({{128, 128, 160}, {127, 129, 33}, {31, 33, 65}, {65, 1, 31}, {33, 31, 0}});
 }
 
+TEST(MatmulLadder, Warpgroups) {
+  check<Warpgroups<>>({{128, 256, 448}, {127, 257, 65}, {31, 33, 65}, {33, 31, 0}});
+}
+
 // One warp, so that more sizes can be afforded: whole tiles (asynchronous copies), edges in each dimension,
 // rows that begin at 16 bytes and ones that do not.
 TEST(MatmulLadder, WarpTilesOfOneWarp) {
@@ -151,6 +156,14 @@ TEST(MatmulLadder, TensorCoresOfOneWarp) {
   for (const int64_t m : {1, 16, 33})
     for (const int64_t n : {15, 16, 24, 33})
       for (const int64_t k : {1, 16, 17, 88}) check<Step>({{m, n, k}});
+}
+
+// One warpgroup: with three buffers and with four, from no tile of K to more than there are buffers.
+TEST(MatmulLadder, WarpgroupsOfOneWarpgroup) {
+  for (const int64_t m : {1, 64, 65})
+    for (const int64_t n : {63, 64, 72, 129})
+      for (const int64_t k : {1, 64, 65, 320}) check<Warpgroups<64, 64, 3>>({{m, n, k}});
+  for (const int64_t k : {0, 64, 128, 192, 256, 320}) check<Warpgroups<64, 128, 4>>({{64, 128, k}});
 }
 
 template <class Step>
@@ -178,6 +191,7 @@ TEST(MatmulLadder, NaNAndInfinityStayInTheirRowsAndColumns) {
   check_nan_and_inf<Vectorized<8, 16, 4, 4, 8>>(9, 20, 8);
   check_nan_and_inf<WarpTiles<64, 32, 8, 64, 32>>(65, 36, 15);
   check_nan_and_inf<TensorCores<16, 16, 16, 16, 16>>(17, 24, 40);
+  check_nan_and_inf<Warpgroups<64, 64, 3>>(65, 72, 72);
 }
 
 // 16-byte accesses need more than a width that is a multiple of 16 bytes.
@@ -200,6 +214,11 @@ TEST(MatmulLadder, MatricesMayBeginAnywhere) {
   c.assign(16 * 16 + 1, 0);
   run_threads(TensorCores<16, 16, 16, 16, 16>{{ya.data() + 1, yb.data() + 1, c.data() + 1, 16, 16, 32}}, 32);
   expect_product({c.begin() + 1, c.end()}, y);
+  const Operands<BFloat16> z{{64, 64, 64}};
+  const auto za = shifted(z.a), zb = shifted(z.b);
+  c.assign(64 * 64 + 1, 0);
+  run_threads(Warpgroups<64, 64, 3>{{za.data() + 1, zb.data() + 1, c.data() + 1, 64, 64, 64}}, 128);
+  expect_product({c.begin() + 1, c.end()}, z);
 }
 
 }  // namespace

@@ -10,19 +10,9 @@
 #pragma once
 #include <kernels/blocks/mma.cuh>
 #include <kernels/ladder/matmul/async_tile.cuh>
+#include <kernels/ladder/matmul/vec4.cuh>
 
 namespace gradus::kernels::ladder {
-
-/// The tile of a block in bands of kBand rows of tiles, each numbered column by column.
-template <int kM, int kN, int kBand, class T>
-GRADUS_HD constexpr Corner banded_tile_of(int64_t group, const Product<T>& p) {
-  const auto block = static_cast<uint32_t>(group), down = static_cast<uint32_t>((p.m + kM - 1) / kM),
-             across = static_cast<uint32_t>((p.n + kN - 1) / kN);
-  const uint32_t top = block / across / kBand * kBand;  // the band's first row
-  const uint32_t height = down - top < kBand ? down - top : kBand;
-  const uint32_t in_band = block - top * across;
-  return {int64_t{top + in_band % height} * kM, int64_t{in_band / height} * kN};
-}
 
 /// A tile of C has kM x kN elements, kWarpM x kWarpN of them a warp (multiples of 16); K is walked in steps
 /// of kK, a multiple of 16. Needs sm_80.
@@ -114,18 +104,6 @@ struct TensorCores {
         store2(mine, i * 16 + 8, j * 8, pairs, {{sum[i][j].v[2], sum[i][j].v[3]}});
       }
     }
-  }
-
-  struct alignas(8) Vec2 {
-    float v[2];
-  };
-  GRADUS_HD static void store2(const Window<float>& c, int i, int j, bool pairs, Vec2 value) {
-    if (pairs) {
-      if (c.has(i, j)) *reinterpret_cast<Vec2*>(c.at(i, j)) = value;
-      return;
-    }
-    if (c.has(i, j)) *c.at(i, j) = value.v[0];
-    if (c.has(i, j + 1)) *c.at(i, j + 1) = value.v[1];
   }
 };
 

@@ -89,6 +89,17 @@ GRADUS_HD constexpr Corner tile_of(int64_t group, const Product<T>& p) {
   return {int64_t{block / across} * kM, int64_t{block % across} * kN};
 }
 
+/// The tile of a block in bands of kBand rows of tiles, each numbered column by column.
+template <int kM, int kN, int kBand, class T>
+GRADUS_HD constexpr Corner banded_tile_of(int64_t group, const Product<T>& p) {
+  const auto block = static_cast<uint32_t>(group), down = static_cast<uint32_t>((p.m + kM - 1) / kM),
+             across = static_cast<uint32_t>((p.n + kN - 1) / kN);
+  const uint32_t top = block / across / kBand * kBand;  // the band's first row
+  const uint32_t height = down - top < kBand ? down - top : kBand;
+  const uint32_t in_band = block - top * across;
+  return {int64_t{top + in_band % height} * kM, int64_t{in_band / height} * kN};
+}
+
 /// The block's kThreads threads copy the window to a tile in shared memory, whose rows are kStride apart,
 /// with zeros beyond the edges. An element a thread at a time.
 template <int kRows, int kCols, int kThreads, int kStride = kCols, Block B, class T>

@@ -1,4 +1,4 @@
-// Four floats that move as one 16-byte word.
+// Floats that move as one word: four with 16 bytes, two with 8.
 #pragma once
 #include <kernels/ladder/matmul/product.cuh>
 
@@ -28,6 +28,20 @@ GRADUS_HD inline void store4(const Window<float>& to, int i, int j, bool vectors
   GRADUS_UNROLL
   for (int e = 0; e < 4; ++e)
     if (to.has(i, j + e)) *to.at(i, j + e) = value.v[e];
+}
+
+struct alignas(8) Vec2 {
+  float v[2];
+};
+/// Elements (i, j) and (i, j + 1), j even; what lies beyond the edges is left out. `pairs`: each row begins
+/// at a multiple of 8 bytes.
+GRADUS_HD inline void store2(const Window<float>& to, int i, int j, bool pairs, Vec2 value) {
+  if (pairs) {
+    if (to.has(i, j)) *reinterpret_cast<Vec2*>(to.at(i, j)) = value;
+    return;
+  }
+  if (to.has(i, j)) *to.at(i, j) = value.v[0];
+  if (to.has(i, j + 1)) *to.at(i, j + 1) = value.v[1];
 }
 
 /// sum += x y, the outer product of kRows numbers and kCols, four a word.
