@@ -35,6 +35,13 @@ struct CrossEntropyBackwardArgs {
                  out(&CrossEntropyBackwardArgs::d_logits)};
 };
 
+/// What is wrong with a target that is neither a class nor ignore_index. Values: the target, the number of
+/// classes, ignore_index, the sample.
+inline std::string describe_target(const char* op, const int64_t* values) {
+  return str(op, ": Target ", values[0], " is out of bounds. Expected a class in [0, ", values[1],
+             "), for there are ", values[1], " classes, or ignore_index ", values[2], "; sample ", values[3]);
+}
+
 struct CrossEntropyKernel {
   template <class T>
   static void run(const CrossEntropyArgs& a, const Stream&) {
@@ -60,9 +67,9 @@ struct CrossEntropyKernel {
     const int64_t* target = a.target.data<int64_t>();
     for (int64_t i = 0; i < samples; ++i) {
       const int64_t t = target[i];
-      GRADUS_CHECK((t >= 0 && t < classes) || t == a.ignore_index, "E-TARGET", a.name, ": Target ", t,
-                   " is out of bounds. Expected a class in [0, ", classes, "), for there are ", classes,
-                   " classes, or ignore_index ", a.ignore_index, "; sample ", i,
+      const int64_t values[] = {t, classes, a.ignore_index, i};
+      GRADUS_CHECK((t >= 0 && t < classes) || t == a.ignore_index, "E-TARGET",
+                   describe_target(a.name, values),
                    hint("check the labels, and that the last layer has one output for each class"));
     }
   }

@@ -1,10 +1,11 @@
-// Layer norm over the last dimension: a block for each row; the gradients of weight and bias a thread for
-// each column.
+// Layer norm over the last dimension. Rows are read once and kept in registers, unless they are very long;
+// the gradients of weight and bias are sums over the columns, cut into parts.
 #pragma once
 #include <gradus/base/math.h>
 
 #include <kernels/blocks/launch.cuh>
 #include <kernels/blocks/reduce.cuh>
+#include <kernels/blocks/teams.cuh>
 
 namespace gradus::kernels {
 
@@ -23,34 +24,35 @@ struct LayerNormForward {
   C* rstd;
   int64_t rows, cols;
   double eps;
+  Teams teams;
 
   static constexpr bool supports(int block_size) { return whole_warps(block_size); }
-  int64_t groups(int) const { return rows; }
-  size_t shared_bytes(int block_size) const { return shared_size<C>(reduce_slots(block_size)); }
+  int64_t groups(int block_size) const { return teams.groups(rows, block_size); }
+  size_t shared_bytes(int block_size) const { return shared_size<C>(teams.slots(block_size)); }
 
   template <Block B>
   GRADUS_HD void operator()(B& block) const {
-    C* scratch = block.template shared<C>(reduce_slots(block.size()));
-    const T* row = x + block.group_index() * cols;
-    C sum = 0;
-    for (int64_t i = block.thread_rank(); i < cols; i += block.size()) sum += static_cast<C>(row[i]);
-    const C m = block_reduce(block, sum, Sum{}, scratch) / static_cast<C>(cols);
-    C squares = 0;
-    for (int64_t i = block.thread_rank(); i < cols; i += block.size()) {
-      const C d = static_cast<C>(row[i]) - m;
-      squares += d * d;
-    }
-    const C variance = block_reduce(block, squares, Sum{}, scratch) / static_cast<C>(cols);
-    const C r = math::rsqrt(variance + static_cast<C>(eps));
-    for (int64_t i = block.thread_rank(); i < cols; i += block.size()) {
-      const C normal = (static_cast<C>(row[i]) - m) * r;
-      const C scaled = weight != nullptr ? normal * static_cast<C>(weight[i]) : normal;
-      y[block.group_index() * cols + i] =
-          static_cast<T>(bias != nullptr ? scaled + static_cast<C>(bias[i]) : scaled);
-    }
-    if (block.thread_rank() != 0) return;
-    mean[block.group_index()] = m;
-    rstd[block.group_index()] = r;
+    C* scratch = block.template shared<C>(teams.slots(block.size()));
+    const TeamMember team = teams.member(block, block.group_index());
+    const bool live = team.row < rows;
+    const T* from = x + team.row * cols;
+    T* to = y + team.row * cols;
+    const auto load = [&](int64_t i) { return static_cast<C>(from[i]); };
+    with_elements<C>(team, cols, live, load, [&](auto& elements, auto) {
+      C sum = 0, squares = 0;
+      elements.each([&](int64_t, C& v) { sum += v; });
+      const C m = team.reduce(block, sum, Sum{}, scratch) / static_cast<C>(cols);
+      elements.each([&](int64_t, C& v) { squares += (v - m) * (v - m); });
+      const C variance = team.reduce(block, squares, Sum{}, scratch) / static_cast<C>(cols);
+      const C r = math::rsqrt(variance + static_cast<C>(eps));
+      elements.each([&](int64_t i, C& v) {
+        C normal = (v - m) * r;
+        if (weight != nullptr) normal *= static_cast<C>(weight[i]);
+        if (bias != nullptr) normal += static_cast<C>(bias[i]);
+        to[i] = static_cast<T>(normal);
+      });
+      if (live && team.rank == 0) mean[team.row] = m, rstd[team.row] = r;
+    });
   }
 };
 
@@ -66,38 +68,41 @@ struct LayerNormBackward {
   const C* rstd;
   T* dx;
   int64_t rows, cols;
+  Teams teams;
 
   static constexpr bool supports(int block_size) { return whole_warps(block_size); }
-  int64_t groups(int) const { return rows; }
-  size_t shared_bytes(int block_size) const { return shared_size<C>(reduce_slots(block_size)); }
+  int64_t groups(int block_size) const { return teams.groups(rows, block_size); }
+  size_t shared_bytes(int block_size) const { return shared_size<C>(teams.slots(block_size)); }
 
   template <Block B>
   GRADUS_HD void operator()(B& block) const {
-    C* scratch = block.template shared<C>(reduce_slots(block.size()));
-    const int64_t row = block.group_index();
-    C sum = 0, dot = 0;
-    for (int64_t i = block.thread_rank(); i < cols; i += block.size()) {
-      sum += gradient(row, i);
-      dot += gradient(row, i) * normal(row, i);
-    }
-    const C sum_mean = block_reduce(block, sum, Sum{}, scratch) / static_cast<C>(cols);
-    const C dot_mean = block_reduce(block, dot, Sum{}, scratch) / static_cast<C>(cols);
-    for (int64_t i = block.thread_rank(); i < cols; i += block.size())
-      dx[row * cols + i] =
-          static_cast<T>(rstd[row] * (gradient(row, i) - sum_mean - normal(row, i) * dot_mean));
-  }
-
- private:
-  GRADUS_HD C gradient(int64_t row, int64_t i) const {
-    const C g = static_cast<C>(dy[row * cols + i]);
-    return weight != nullptr ? g * static_cast<C>(weight[i]) : g;
-  }
-  GRADUS_HD C normal(int64_t row, int64_t i) const {
-    return (static_cast<C>(x[row * cols + i]) - mean[row]) * rstd[row];
+    struct Element {
+      C gradient, normal;
+    };
+    C* scratch = block.template shared<C>(teams.slots(block.size()));
+    const TeamMember team = teams.member(block, block.group_index());
+    const bool live = team.row < rows;
+    const int64_t start = team.row * cols;
+    const C m = live ? mean[team.row] : C{0}, r = live ? rstd[team.row] : C{0};
+    const auto load = [&](int64_t i) {
+      const C g = static_cast<C>(dy[start + i]);
+      return Element{weight != nullptr ? g * static_cast<C>(weight[i]) : g,
+                     (static_cast<C>(x[start + i]) - m) * r};
+    };
+    with_elements<Element>(team, cols, live, load, [&](auto& elements, auto) {
+      C sum = 0, dot = 0;
+      elements.each([&](int64_t, Element& e) { sum += e.gradient, dot += e.gradient * e.normal; });
+      const C sum_mean = team.reduce(block, sum, Sum{}, scratch) / static_cast<C>(cols);
+      const C dot_mean = team.reduce(block, dot, Sum{}, scratch) / static_cast<C>(cols);
+      elements.each([&](int64_t i, Element& e) {
+        dx[start + i] = static_cast<T>(r * (e.gradient - sum_mean - e.normal * dot_mean));
+      });
+    });
   }
 };
 
-/// dweight[i] = sum over rows of dy * n, dbias[i] = sum of dy, rows in order; either output may be null.
+/// d_weight[i] = sum over the rows of dy * n, d_bias[i] = sum of dy: neighbouring threads have neighbouring
+/// columns, and each block part_rows rows. The parts' sums go to sums, [parts, 2, cols].
 template <class T>
 struct LayerNormWeightBackward {
   static constexpr const char* kName = "layer_norm_weight_backward";
@@ -106,9 +111,51 @@ struct LayerNormWeightBackward {
   const T* dy;
   const C* mean;
   const C* rstd;
-  T* dweight;
-  T* dbias;
-  int64_t rows, cols;
+  C* sums;
+  int64_t rows, cols, part_rows;
+
+  static constexpr bool supports(int block_size) { return whole_warps(block_size); }
+  int64_t groups(int block_size) const { return tiles(block_size) * blocks_for(rows, part_rows); }
+  size_t shared_bytes(int block_size) const { return 2 * shared_size<C>(block_size); }
+
+  template <Block B>
+  GRADUS_HD void operator()(B& block) const {
+    C* weights = block.template shared<C>(block.size());
+    C* biases = block.template shared<C>(block.size());
+    const int width = width_of(block.size()), height = block.size() / width, rank = block.thread_rank();
+    const int64_t part = block.group_index() / tiles(block.size());
+    const int64_t i = block.group_index() % tiles(block.size()) * width + rank % width;
+    const int64_t next = (part + 1) * part_rows, end = next < rows ? next : rows;
+    C w = 0, b = 0;
+    for (int64_t row = part * part_rows + rank / width; i < cols && row < end; row += height) {
+      const C g = static_cast<C>(dy[row * cols + i]);
+      w += g * ((static_cast<C>(x[row * cols + i]) - mean[row]) * rstd[row]);
+      b += g;
+    }
+    weights[rank] = w, biases[rank] = b;
+    block.sync();
+    if (rank >= width || i >= cols) return;
+    for (int h = 1; h < height; ++h) w += weights[h * width + rank], b += biases[h * width + rank];
+    sums[part * 2 * cols + i] = w;
+    sums[(part * 2 + 1) * cols + i] = b;
+  }
+
+ private:
+  GRADUS_HD static int width_of(int block_size) { return block_size < kWarpSize ? block_size : kWarpSize; }
+  GRADUS_HD int64_t tiles(int block_size) const {
+    return (cols + width_of(block_size) - 1) / width_of(block_size);
+  }
+};
+
+/// Adds the parts up, in order; either output may be null. A thread for each column.
+template <class T>
+struct LayerNormWeightSum {
+  static constexpr const char* kName = "layer_norm_weight_sum";
+  using C = ComputeType<T>;
+  const C* sums;
+  T* d_weight;
+  T* d_bias;
+  int64_t cols, parts;
 
   static constexpr bool supports(int block_size) { return any_size(block_size); }
   int64_t groups(int block_size) const { return blocks_for(cols, block_size); }
@@ -119,18 +166,10 @@ struct LayerNormWeightBackward {
     const int64_t i = element(block);
     if (i >= cols) return;
     C w = 0, b = 0;
-    for (int64_t row = 0; row < rows; ++row) {
-      const C g = static_cast<C>(dy[row * cols + i]);
-      w += g * (static_cast<C>(x[row * cols + i]) - mean[row]) * rstd[row];
-      b += g;
-    }
-    if (dweight != nullptr) dweight[i] = static_cast<T>(w);
-    if (dbias != nullptr) dbias[i] = static_cast<T>(b);
+    for (int64_t p = 0; p < parts; ++p) w += sums[p * 2 * cols + i], b += sums[(p * 2 + 1) * cols + i];
+    if (d_weight != nullptr) d_weight[i] = static_cast<T>(w);
+    if (d_bias != nullptr) d_bias[i] = static_cast<T>(b);
   }
 };
 
 }  // namespace gradus::kernels
-
-GRADUS_KERNEL_FLOATING(gradus::kernels::LayerNormForward);
-GRADUS_KERNEL_FLOATING(gradus::kernels::LayerNormBackward);
-GRADUS_KERNEL_FLOATING(gradus::kernels::LayerNormWeightBackward);

@@ -1,5 +1,6 @@
 // Losses that compare input and target element by element: the host loops of cpu and sim. Value and mean or
-// sum are one kernel, the gradient another. Functors give value and slope (the derivative by x).
+// sum are one kernel, the gradient another. Functors, for every device, give value and slope (the derivative
+// by x).
 #pragma once
 #include "kernels/reduce.cuh"
 
@@ -31,83 +32,89 @@ namespace losses {
 using math::detail::select;
 
 template <class C>
-C absolute(C x) {
+GRADUS_HD C absolute(C x) {
   return select(x < 0, -x, x);
 }
 template <class C>
-C sign(C x) {
+GRADUS_HD C sign(C x) {
   return static_cast<C>(x > 0) - static_cast<C>(x < 0);
 }
 
 struct Squared {
+  static constexpr const char* kName = "mse_loss";
   template <class C>
-  static C value(C x, C t, C) {
+  static GRADUS_HD C value(C x, C t, C) {
     return (x - t) * (x - t);
   }
   template <class C>
-  static C slope(C x, C t, C) {
+  static GRADUS_HD C slope(C x, C t, C) {
     return 2 * (x - t);
   }
 };
 struct Absolute {
+  static constexpr const char* kName = "l1_loss";
   template <class C>
-  static C value(C x, C t, C) {
+  static GRADUS_HD C value(C x, C t, C) {
     return absolute(x - t);
   }
   template <class C>
-  static C slope(C x, C t, C) {
+  static GRADUS_HD C slope(C x, C t, C) {
     return sign(x - t);
   }
 };
 /// Squared / 2 up to a distance of delta, beyond it linear.
 struct Huber {
+  static constexpr const char* kName = "huber_loss";
   template <class C>
-  static C value(C x, C t, C delta) {
+  static GRADUS_HD C value(C x, C t, C delta) {
     const C d = absolute(x - t);
     return select(d <= delta, d * d / 2, delta * (d - delta / 2));
   }
   template <class C>
-  static C slope(C x, C t, C delta) {
+  static GRADUS_HD C slope(C x, C t, C delta) {
     const C d = x - t;
     return select(absolute(d) <= delta, d, delta * sign(d));
   }
 };
 /// Huber / beta.
 struct SmoothL1 {
+  static constexpr const char* kName = "smooth_l1_loss";
   template <class C>
-  static C value(C x, C t, C beta) {
+  static GRADUS_HD C value(C x, C t, C beta) {
     const C d = absolute(x - t);
     return select(d < beta, d * d / (2 * beta), d - beta / 2);
   }
   template <class C>
-  static C slope(C x, C t, C beta) {
+  static GRADUS_HD C slope(C x, C t, C beta) {
     const C d = x - t;
     return select(absolute(d) < beta, d / beta, sign(d));
   }
 };
 /// -log(p) for target 1, -log(1 - p) for 0, in between for others; p = sigmoid(x).
 struct BinaryLogits {
+  static constexpr const char* kName = "binary_cross_entropy_with_logits";
   template <class C>
-  static C value(C x, C t, C) {
+  static GRADUS_HD C value(C x, C t, C) {
     return select(x < 0, C{0}, x) - x * t + math::log1p(math::exp(-absolute(x)));
   }
   template <class C>
-  static C slope(C x, C t, C) {
+  static GRADUS_HD C slope(C x, C t, C) {
     return math::sigmoid(x) - t;
   }
 };
 /// The same of a probability; logarithms are cut at -100, as in PyTorch.
 struct Binary {
+  static constexpr const char* kName = "binary_cross_entropy";
   template <class C>
-  static C cut(C log) {
+  static GRADUS_HD C cut(C log) {
     return select(log < -100, C{-100}, log);
   }
   template <class C>
-  static C value(C x, C t, C) {
+  static GRADUS_HD C value(C x, C t, C) {
     return (t - 1) * cut(math::log(1 - x)) - t * cut(math::log(x));
   }
   template <class C>
-  static C slope(C x, C t, C) {
+  static GRADUS_HD C slope(C x, C t, C) {
     const C product = (1 - x) * x, least = static_cast<C>(1e-12);
     return (x - t) / select(product < least, least, product);
   }

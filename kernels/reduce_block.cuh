@@ -1,9 +1,9 @@
-// Reductions over any dimensions of a strided tensor: sum, mean, prod, norm, amax, amin, and where the extrema
-// are. The order in which elements are combined depends on shape and strides only.
+// Reductions over any dimensions of a strided tensor: sum, mean, prod, norm, amax, amin, and where the
+// extrema are. The order in which elements are combined depends on shape and strides only.
 //
 // Where the reduced elements are neighbours in memory, the threads of a team share a row. Where the outputs
-// are, neighbouring threads take neighbouring outputs. Few outputs are cut into parts for many blocks; a second
-// launch combines the parts.
+// are, neighbouring threads take neighbouring outputs. Few outputs are cut into parts for many blocks; a
+// second launch combines the parts.
 #pragma once
 #include <kernels/blocks/launch.cuh>
 #include <kernels/blocks/loop_dims.cuh>
@@ -90,58 +90,54 @@ struct ReduceElements {
       const int64_t tiles = shape.tiles(block.size());
       part = tile / tiles, tile -= part * tiles;
     }
-    const int64_t begin = part * shape.part_length, end = begin + shape.part_length;
-    const Range range{begin, end < shape.length ? end : shape.length};
-    shape.vertical ? columns(block, tile, part, range) : row(block, tile, part, range);
+    const TeamMember team = shape.vertical ? column(block, tile) : shape.teams.member(block, tile);
+    const int64_t begin = part * shape.part_length, next = begin + shape.part_length;
+    const int64_t end = next < shape.length ? next : shape.length;
+    const bool live = team.row < shape.outputs;
+    const Offsets at = live ? shape.kept.at(team.row) : Offsets{0, 0};
+    Total lane[V];
+    fold(x + at.x, begin + team.rank, live ? end : 0, team.size, lane);
+    if (shape.vertical) return finish_columns(block, tile, part, lane);
+
+    Total* scratch = block.template shared<Total>(reduce_slots(block.size()));
+    Total total = lane[0];
+    GRADUS_UNROLL
+    for (int v = 1; v < V; ++v) total = op(total, lane[v]);
+    if (live && team.rank == 0 && end == shape.length) total = fold_rest(x + at.x, total);
+    total = team.reduce(block, total, op, scratch);
+    if (live && team.rank == 0) finish(team.row, at.y, part, total);
   }
 
  private:
   // Packs that a thread loads before it needs the first.
   static constexpr int kInFlight = V == 1 ? 8 : 4;
-  struct Range {
-    int64_t begin, end;
-  };
 
+  // Where outputs lie side by side, the threads of one are the block's width apart.
   template <class B>
-  GRADUS_HD void row(B& block, int64_t tile, int64_t part, Range range) const {
-    Total* scratch = block.template shared<Total>(reduce_slots(block.size()));
-    const TeamMember team = shape.teams.member(block, tile);
-    const bool live = team.row < shape.outputs;
-    const Offsets at = live ? shape.kept.at(team.row) : Offsets{0, 0};
-    Total lane[V];
-    fold(x + at.x, range.begin + team.rank, live ? range.end : 0, team.size, lane);
-    Total total = lane[0];
-    GRADUS_UNROLL
-    for (int v = 1; v < V; ++v) total = op(total, lane[v]);
-    if (live && team.rank == 0 && range.end == shape.length) total = fold_rest(x + at.x, total);
-    total = team.reduce(block, total, op, scratch);
-    if (live && team.rank == 0) finish(team.row, at.y, part, total);
+  GRADUS_HD TeamMember column(const B& block, int64_t tile) const {
+    const int width = shape.width_of(block.size());
+    return {tile * width + block.thread_rank() % width, block.thread_rank() / width, block.size() / width,
+            true};
   }
-  GRADUS_HD Total fold_rest(const T* from, Total total) const {
-    for (int64_t i = shape.length * V; i < shape.length * V + shape.rest; ++i)
-      total = op(total, op.map(from[i], i));
-    return total;
-  }
-
   template <class B>
-  GRADUS_HD void columns(B& block, int64_t tile, int64_t part, Range range) const {
+  GRADUS_HD void finish_columns(B& block, int64_t tile, int64_t part, const Total (&lane)[V]) const {
     Total* scratch = block.template shared<Total>(block.size() * V);
     const int width = shape.width_of(block.size()), height = block.size() / width;
-    const int64_t first = tile * width, column = first + block.thread_rank() % width;
-    const bool live = column < shape.outputs;
-    Total lane[V];
-    fold(x + (live ? shape.kept.at(column).x : 0), range.begin + block.thread_rank() / width,
-         live ? range.end : 0, height, lane);
     GRADUS_UNROLL
     for (int v = 0; v < V; ++v) scratch[block.thread_rank() * V + v] = lane[v];
     block.sync();
     for (int i = block.thread_rank(); i < width * V; i += block.size()) {
-      const int64_t output = first + i / V;
+      const int64_t output = tile * width + i / V;
       if (output >= shape.outputs) break;
       Total total = scratch[i];
       for (int h = 1; h < height; ++h) total = op(total, scratch[h * width * V + i]);
       finish(output * V + i % V, shape.kept.at(output).y + i % V * shape.output_stride, part, total);
     }
+  }
+  GRADUS_HD Total fold_rest(const T* from, Total total) const {
+    for (int64_t i = shape.length * V; i < shape.length * V + shape.rest; ++i)
+      total = op(total, op.map(from[i], i));
+    return total;
   }
 
   // lane[v] = the fold of element v of the packs begin, begin + step, … < end.

@@ -1,10 +1,12 @@
-// softmax and log_softmax over one dimension, a block for each row.
+// softmax and log_softmax over one dimension, and their gradients. A row is read once: its threads keep it in
+// registers, unless it is very long.
 #pragma once
 #include <gradus/base/math.h>
 
 #include <kernels/blocks/launch.cuh>
 #include <kernels/blocks/reduce.cuh>
 #include <kernels/blocks/rows.cuh>
+#include <kernels/blocks/teams.cuh>
 
 namespace gradus::kernels {
 
@@ -13,32 +15,40 @@ namespace gradus::kernels {
 template <class T, bool Log>
 struct SoftmaxForwardBody {
   static constexpr const char* kName = Log ? "log_softmax" : "softmax";
+  using C = ComputeType<T>;
   const T* x;
   T* y;
   Rows rows;
+  Teams teams;
 
   static constexpr bool supports(int block_size) { return whole_warps(block_size); }
-  int64_t groups(int) const { return rows.count; }
-  size_t shared_bytes(int block_size) const { return shared_size<ComputeType<T>>(reduce_slots(block_size)); }
+  int64_t groups(int block_size) const { return teams.groups(rows.count, block_size); }
+  size_t shared_bytes(int block_size) const { return shared_size<C>(teams.slots(block_size)); }
 
   template <Block B>
   GRADUS_HD void operator()(B& block) const {
-    using C = ComputeType<T>;
-    C* scratch = block.template shared<C>(reduce_slots(block.size()));
-    const Row row = rows.row(block.group_index());
-    C m = -std::numeric_limits<C>::infinity();
-    for (int64_t i = block.thread_rank(); i < rows.length; i += block.size())
-      m = Max{}(static_cast<C>(x[row.at(i)]), m);
-    m = block_reduce(block, m, Max{}, scratch);
-    C s = 0;
-    for (int64_t i = block.thread_rank(); i < rows.length; i += block.size())
-      s += math::exp(static_cast<C>(x[row.at(i)]) - m);
-    s = block_reduce(block, s, Sum{}, scratch);
-    const C log_s = Log ? math::log(s) : C{0};
-    for (int64_t i = block.thread_rank(); i < rows.length; i += block.size()) {
-      const C shifted = static_cast<C>(x[row.at(i)]) - m;
-      y[row.at(i)] = static_cast<T>(Log ? shifted - log_s : math::exp(shifted) / s);
-    }
+    C* scratch = block.template shared<C>(teams.slots(block.size()));
+    const TeamMember team = teams.member(block, block.group_index());
+    const Row row = rows.row(team.row);
+    const auto load = [&](int64_t i) { return static_cast<C>(x[row.at(i)]); };
+    with_elements<C>(team, rows.length, team.row < rows.count, load, [&](auto& elements, auto held) {
+      C m = -std::numeric_limits<C>::infinity();
+      elements.each([&](int64_t, C& v) { m = Max{}(v, m); });
+      m = team.reduce(block, m, Max{}, scratch);
+      C s = 0;
+      elements.each([&](int64_t, C& v) {
+        v -= m;
+        const C e = math::exp(v);
+        s += e;
+        if (!Log) v = e;
+      });
+      s = team.reduce(block, s, Sum{}, scratch);
+      const C scale = Log ? math::log(s) : 1 / s;
+      elements.each([&](int64_t i, C& v) {
+        if (!held) v = Log ? v - m : math::exp(v - m);
+        y[row.at(i)] = static_cast<T>(Log ? v - scale : v * scale);
+      });
+    });
   }
 };
 
@@ -46,45 +56,44 @@ struct SoftmaxForwardBody {
 template <class T, bool Log>
 struct SoftmaxBackwardBody {
   static constexpr const char* kName = Log ? "log_softmax_backward" : "softmax_backward";
+  using C = ComputeType<T>;
   const T* y;
   const T* dy;
   T* dx;
   Rows rows;
+  Teams teams;
 
   static constexpr bool supports(int block_size) { return whole_warps(block_size); }
-  int64_t groups(int) const { return rows.count; }
-  size_t shared_bytes(int block_size) const { return shared_size<ComputeType<T>>(reduce_slots(block_size)); }
+  int64_t groups(int block_size) const { return teams.groups(rows.count, block_size); }
+  size_t shared_bytes(int block_size) const { return shared_size<C>(teams.slots(block_size)); }
 
   template <Block B>
   GRADUS_HD void operator()(B& block) const {
-    using C = ComputeType<T>;
-    C* scratch = block.template shared<C>(reduce_slots(block.size()));
-    const Row row = rows.row(block.group_index());
-    C s = 0;
-    for (int64_t i = block.thread_rank(); i < rows.length; i += block.size()) {
-      const C g = static_cast<C>(dy[row.at(i)]);
-      s += Log ? g : g * static_cast<C>(y[row.at(i)]);
-    }
-    s = block_reduce(block, s, Sum{}, scratch);
-    for (int64_t i = block.thread_rank(); i < rows.length; i += block.size()) {
-      const C g = static_cast<C>(dy[row.at(i)]), p = static_cast<C>(y[row.at(i)]);
-      dx[row.at(i)] = static_cast<T>(Log ? g - math::exp(p) * s : p * (g - s));
-    }
+    struct Element {
+      C y, dy;
+    };
+    C* scratch = block.template shared<C>(teams.slots(block.size()));
+    const TeamMember team = teams.member(block, block.group_index());
+    const Row row = rows.row(team.row);
+    const auto load = [&](int64_t i) {
+      return Element{static_cast<C>(y[row.at(i)]), static_cast<C>(dy[row.at(i)])};
+    };
+    with_elements<Element>(team, rows.length, team.row < rows.count, load, [&](auto& elements, auto) {
+      C s = 0;
+      elements.each([&](int64_t, Element& e) { s += Log ? e.dy : e.dy * e.y; });
+      s = team.reduce(block, s, Sum{}, scratch);
+      elements.each([&](int64_t i, Element& e) {
+        dx[row.at(i)] = static_cast<T>(Log ? e.dy - math::exp(e.y) * s : e.y * (e.dy - s));
+      });
+    });
   }
 };
 
-template <class T>
-using SoftmaxForward = SoftmaxForwardBody<T, false>;
-template <class T>
-using LogSoftmaxForward = SoftmaxForwardBody<T, true>;
-template <class T>
-using SoftmaxBackward = SoftmaxBackwardBody<T, false>;
-template <class T>
-using LogSoftmaxBackward = SoftmaxBackwardBody<T, true>;
+/// The threads of each row: rows that interleave (inner > 1) are read best by a thread for each, where there
+/// are rows enough.
+inline Teams softmax_teams(const Rows& rows) {
+  if (rows.inner > 1 && (rows.count >= 8192 || rows.length <= 4 * kWarpSize)) return {1};
+  return Teams::for_length(rows.length);
+}
 
 }  // namespace gradus::kernels
-
-GRADUS_KERNEL_FLOATING(gradus::kernels::SoftmaxForward);
-GRADUS_KERNEL_FLOATING(gradus::kernels::LogSoftmaxForward);
-GRADUS_KERNEL_FLOATING(gradus::kernels::SoftmaxBackward);
-GRADUS_KERNEL_FLOATING(gradus::kernels::LogSoftmaxBackward);

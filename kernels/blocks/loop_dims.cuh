@@ -1,36 +1,28 @@
-// From the number of an element to where it lies, in tensors of any strides.
+// From the number of an element to where it lies, in tensors of any size and strides. (nest.cuh does the same
+// in 32 bits, several elements at a time.)
 #pragma once
-#include <gradus/base/macros.h>
-#include <gradus/base/shape.h>
-
-#include <cstdint>
+#include <kernels/blocks/nest.cuh>
 
 namespace gradus::kernels {
 
-/// Division by a number that is known at launch. A GPU has no instruction for it, and 64 bits take it a
-/// hundred; below 2^31 a multiplication and a shift do.
-class Divider {
+/// Divides numbers of any size by one that is known at launch: fast below 2^31.
+class WideDivisor {
  public:
-  Divider() = default;
-  explicit Divider(int64_t divisor) : divisor_(divisor) {
-    while (shift_ < 31 && int64_t{1} << shift_ < divisor) ++shift_;
-    const int64_t above = (int64_t{1} << shift_) - divisor;
-    if (above > 0 && divisor > 0) factor_ = static_cast<uint32_t>((above << 32) / divisor + 1);
+  WideDivisor() = default;
+  explicit WideDivisor(int64_t d) : value_(d) {
+    if (d > 0 && d < kSmall) small_ = Divisor(static_cast<uint32_t>(d));
   }
-
-  GRADUS_HD int64_t divisor() const { return divisor_; }
-  /// n / divisor, n >= 0.
-  GRADUS_HD int64_t operator()(int64_t n) const {
-    if (n >= kSmall) return n / divisor_;
-    const uint32_t low = static_cast<uint32_t>(n);
-    const uint32_t high = static_cast<uint32_t>(static_cast<uint64_t>(low) * factor_ >> 32);
-    return (high + low) >> shift_;
+  GRADUS_HD int64_t value() const { return value_; }
+  /// n / value(), n >= 0.
+  GRADUS_HD int64_t divide(int64_t n) const {
+    if (n >= kSmall) return n / value_;
+    return value_ < kSmall ? small_.divide(static_cast<uint32_t>(n)) : 0;
   }
 
  private:
   static constexpr int64_t kSmall = int64_t{1} << 31;
-  int64_t divisor_ = 1;
-  uint32_t factor_ = 0, shift_ = 0;
+  int64_t value_ = 1;
+  Divisor small_{1};
 };
 
 /// Where an element lies in two tensors, in elements.
@@ -41,23 +33,23 @@ struct Offsets {
 /// Dimensions, innermost last, and their strides in two tensors. At least one.
 struct LoopDims {
   int count = 0;
-  Divider size[kMaxDims];
+  WideDivisor size[kMaxDims];
   int64_t x[kMaxDims], y[kMaxDims];
 
   void push_back(int64_t n, int64_t x_stride, int64_t y_stride) {
-    size[count] = Divider(n), x[count] = x_stride, y[count] = y_stride;
+    size[count] = WideDivisor(n), x[count] = x_stride, y[count] = y_stride;
     ++count;
   }
   int64_t numel() const {
     int64_t n = 1;
-    for (int d = 0; d < count; ++d) n *= size[d].divisor();
+    for (int d = 0; d < count; ++d) n *= size[d].value();
     return n;
   }
   /// Of element i, counted with the innermost dimension fastest.
   GRADUS_HD Offsets at(int64_t i) const {
     Offsets at{0, 0};
     for (int d = count - 1; d > 0; --d) {
-      const int64_t rest = size[d](i), index = i - rest * size[d].divisor();
+      const int64_t rest = size[d].divide(i), index = i - rest * size[d].value();
       at.x += index * x[d], at.y += index * y[d];
       i = rest;
     }

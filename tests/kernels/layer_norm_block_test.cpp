@@ -43,22 +43,30 @@ Result reference(const std::vector<T>& x, const std::vector<T>& w, const std::ve
 TYPED_TEST(LayerNormKernel, MatchesDouble) {
   using T = TypeParam;
   using C = ComputeType<T>;
-  const int64_t rows = 2, cols = 71;
+  const int64_t rows = 3, cols = 71;
   const auto x = random_vector<T>(rows * cols), w = random_vector<T>(cols, 1), b = random_vector<T>(cols, 2),
              dy = random_vector<T>(rows * cols, 3);
   const Result want = reference(x, w, b, dy, rows, cols, 1e-5);
   on_all_blocks<LayerNormForward<T>>([&](Runner run) {
     std::vector<T> y(x.size()), dx(x.size()), dw(w.size()), db(w.size());
     std::vector<C> mean(rows), rstd(rows);
-    run(LayerNormForward<T>{x.data(), w.data(), b.data(), y.data(), mean.data(), rstd.data(), rows, cols,
-                            1e-5});
-    expect_close(y, want.y, 2 * tolerance_of<T>());
-    run(LayerNormBackward<T>{x.data(), w.data(), dy.data(), mean.data(), rstd.data(), dx.data(), rows, cols});
-    expect_close(dx, want.dx, 4 * tolerance_of<T>());
-    run(LayerNormWeightBackward<T>{x.data(), dy.data(), mean.data(), rstd.data(), dw.data(), db.data(), rows,
-                                   cols});
-    expect_close(dw, want.dweight, 4 * tolerance_of<T>());
-    expect_close(db, want.dbias, 4 * tolerance_of<T>());
+    for (const int lanes : {0, 2, 32}) {
+      run(LayerNormForward<T>{
+          x.data(), w.data(), b.data(), y.data(), mean.data(), rstd.data(), rows, cols, 1e-5, {lanes}});
+      expect_close(y, want.y, 2 * tolerance_of<T>());
+      run(LayerNormBackward<T>{
+          x.data(), w.data(), dy.data(), mean.data(), rstd.data(), dx.data(), rows, cols, {lanes}});
+      expect_close(dx, want.dx, 4 * tolerance_of<T>());
+    }
+    for (const int64_t part_rows : {2, 3}) {
+      const int64_t parts = (rows + part_rows - 1) / part_rows;
+      std::vector<C> sums(static_cast<size_t>(parts * 2 * cols));
+      run(LayerNormWeightBackward<T>{x.data(), dy.data(), mean.data(), rstd.data(), sums.data(), rows, cols,
+                                     part_rows});
+      run(LayerNormWeightSum<T>{sums.data(), dw.data(), db.data(), cols, parts});
+      expect_close(dw, want.dweight, 4 * tolerance_of<T>());
+      expect_close(db, want.dbias, 4 * tolerance_of<T>());
+    }
   });
 }
 
@@ -68,13 +76,15 @@ TEST(LayerNormEdges, WithoutWeightAndWithALargeMean) {
   const Result want = reference(x, one, zero, dy, 1, 4, 1e-5);
   on_all_blocks<LayerNormForward<float>>([&](Runner run) {
     std::vector<float> y(4), dx(4), mean(1), rstd(1);
-    run(LayerNormForward<float>{x.data(), nullptr, nullptr, y.data(), mean.data(), rstd.data(), 1, 4, 1e-5});
+    run(LayerNormForward<float>{
+        x.data(), nullptr, nullptr, y.data(), mean.data(), rstd.data(), 1, 4, 1e-5, {4}});
     expect_close(y, want.y, 1e-6);
     EXPECT_EQ(mean[0], 10001.5f);
-    run(LayerNormBackward<float>{x.data(), nullptr, dy.data(), mean.data(), rstd.data(), dx.data(), 1, 4});
+    run(LayerNormBackward<float>{
+        x.data(), nullptr, dy.data(), mean.data(), rstd.data(), dx.data(), 1, 4, {4}});
     expect_close(dx, want.dx, 1e-6);
-    run(LayerNormWeightBackward<float>{x.data(), dy.data(), mean.data(), rstd.data(), nullptr, nullptr, 1,
-                                       4});
+    const std::vector<float> sums(8);
+    run(LayerNormWeightSum<float>{sums.data(), nullptr, nullptr, 4, 1});
   });
 }
 

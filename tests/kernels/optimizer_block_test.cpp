@@ -44,6 +44,40 @@ std::vector<double> adam_reference(const AdamOptions& o) {
   return p;
 }
 
+// Two tensors in one launch; the second is more than a chunk and lies at an address that fits no pack.
+template <class T>
+struct TwoTensors {
+  static constexpr int64_t kLong = TensorChunks::kChunk + kCount;
+  explicit TwoTensors(uint64_t salt)
+      : first(random_vector<T>(kCount, salt)), second(static_cast<size_t>(kLong) + 1) {
+    for (size_t i = 0; i < static_cast<size_t>(kLong); ++i)
+      second[i + 1] = first[i % static_cast<size_t>(kCount)];
+  }
+  T* data(int i) { return i == 0 ? first.data() : second.data() + 1; }
+  static TensorChunks chunks() {
+    TensorChunks chunks;
+    chunks.push_back(kCount);
+    chunks.push_back(kLong);
+    return chunks;
+  }
+  void expect(const std::vector<double>& want, double tolerance) const {
+    expect_close(first, want, tolerance);
+    const auto n = static_cast<std::ptrdiff_t>(kCount),
+               last = static_cast<std::ptrdiff_t>(kLong / kCount - 1);
+    const auto from = second.begin() + 1 + last * n;
+    expect_close(std::vector<T>(from, from + n), want, tolerance);
+  }
+  std::vector<T> first, second;
+};
+// All zeros.
+template <class T>
+TwoTensors<T> two_zeros() {
+  TwoTensors<T> t(0);
+  std::fill(t.first.begin(), t.first.end(), T(0.0f));
+  std::fill(t.second.begin(), t.second.end(), T(0.0f));
+  return t;
+}
+
 template <class T>
 void check_adam(const AdamOptions& o) {
   using C = ComputeType<T>;
@@ -56,15 +90,19 @@ void check_adam(const AdamOptions& o) {
   update.decoupled_weight_decay = o.decoupled;
   const auto want = adam_reference<T>(o);
   on_all_blocks<AdamStep<T>>([&](Runner run) {
-    auto p = random_vector<T>(kCount);
-    std::vector<T> m(kCount), v(kCount);
-    const C lr = static_cast<C>(o.lr);
+    TwoTensors<T> p(0), m = two_zeros<T>(), v = two_zeros<T>();
+    float steps[] = {0, 0};
+    AdamUpdate<C> updates[2];
     for (int t = 1; t <= kSteps; ++t) {
-      const auto grad = random_vector<T>(kCount, static_cast<uint64_t>(t));
-      const C step = static_cast<C>(t);
-      run(AdamStep<T>{p.data(), grad.data(), m.data(), v.data(), kCount, update, &lr, &step});
+      TwoTensors<T> grad(static_cast<uint64_t>(t));
+      run(AdamPrepare<C>{{&steps[0], &steps[1]}, 2, &o.lr, update, updates});
+      EXPECT_EQ(steps[1], static_cast<float>(t));
+      AdamStep<T> body{};
+      for (int i = 0; i < 2; ++i) body.items[i] = {p.data(i), grad.data(i), m.data(i), v.data(i), i == 0};
+      body.chunks = TwoTensors<T>::chunks(), body.updates = updates;
+      run(body);
     }
-    expect_close(p, want, std::is_same_v<T, double> ? 1e-10 : drift<T>());
+    p.expect(want, std::is_same_v<T, double> ? 1e-10 : drift<T>());
   });
 }
 
@@ -87,30 +125,42 @@ TYPED_TEST(OptimizerKernel, SgdWithMomentum) {
       }
     }
     on_all_blocks<SgdStep<T>>([&](Runner run) {
-      auto p = random_vector<T>(kCount);
-      std::vector<T> b(kCount);
+      TwoTensors<T> p(0), b = two_zeros<T>();
+      const double lr = 0.1;
       for (int t = 0; t < kSteps; ++t) {
-        const auto grad = random_vector<T>(kCount, static_cast<uint64_t>(t) + 1);
-        const SgdUpdate<C> update{static_cast<C>(0.1),
-                                  static_cast<C>(0.9),
-                                  static_cast<C>(dampening),
-                                  static_cast<C>(0.05),
-                                  nesterov,
-                                  t == 0};
-        run(SgdStep<T>{p.data(), grad.data(), b.data(), kCount, update, nullptr});
+        TwoTensors<T> grad(static_cast<uint64_t>(t) + 1);
+        SgdStep<T> body{};
+        for (int i = 0; i < 2; ++i) body.items[i] = {p.data(i), grad.data(i), b.data(i), i == 0};
+        body.chunks = TwoTensors<T>::chunks(), body.lr = &lr;
+        body.update = SgdUpdate<C>{static_cast<C>(77),
+                                   static_cast<C>(0.9),
+                                   static_cast<C>(dampening),
+                                   static_cast<C>(0.05),
+                                   nesterov,
+                                   t == 0};
+        run(body);
       }
-      expect_close(p, want, drift<T>());
+      p.expect(want, drift<T>());
     });
   }
 }
 
 TEST(OptimizerEdges, PlainSgdNeedsNoBuffer) {
-  std::vector<float> p{1, 2};
-  const std::vector<float> g{10, -10};
-  const float lr = 0.5f;
-  run_serial(SgdStep<float>{p.data(), g.data(), nullptr, 2, {0.25f}, &lr});
-  EXPECT_EQ(p, (std::vector<float>{-4, 7}));
+  alignas(16) float p[] = {1, 2, 3, 4, 5};
+  alignas(16) const float g[] = {10, -10, 0, 2, 4};
+  const double lr = 0.5;
+  SgdStep<float> body{};
+  body.items[0] = {p, g, nullptr, true};
+  body.chunks.push_back(0);  // a tensor of no elements has no chunk
+  body.items[1] = body.items[0];
+  body.chunks.push_back(5);
+  body.lr = &lr;
+  run_serial(body);
+  EXPECT_EQ(std::vector<float>(p, p + 5), (std::vector<float>{-4, 7, 3, 3, 3}));
 }
+
+// A kernel's parameters may be 4 KB.
+static_assert(sizeof(AdamStep<double>) < 4096 && sizeof(AdamPrepare<double>) < 4096);
 
 }  // namespace
 }  // namespace gradus::kernels

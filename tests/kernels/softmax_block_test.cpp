@@ -42,32 +42,46 @@ void check(Rows rows) {
              dy = random_vector<T>(rows.count * rows.length, 1);
   const Reference want = reference(x, dy, rows, Log);
   on_all_blocks<SoftmaxForwardBody<T, Log>>([&](Runner run) {
-    std::vector<T> y(n), dx(n);
-    run(SoftmaxForwardBody<T, Log>{x.data(), y.data(), rows});
-    expect_close(y, want.y, 2 * tolerance_of<T>());
-    run(SoftmaxBackwardBody<T, Log>{y.data(), dy.data(), dx.data(), rows});
-    expect_close(dx, want.dx, 8 * tolerance_of<T>());
+    for (const int lanes : {0, 1, 8, 32}) {
+      std::vector<T> y(n), dx(n);
+      run(SoftmaxForwardBody<T, Log>{x.data(), y.data(), rows, {lanes}});
+      expect_close(y, want.y, 2 * tolerance_of<T>());
+      run(SoftmaxBackwardBody<T, Log>{y.data(), dy.data(), dx.data(), rows, {lanes}});
+      expect_close(dx, want.dx, 8 * tolerance_of<T>());
+    }
   });
 }
 
 TYPED_TEST(Softmax, MatchesDouble) {
-  check<TypeParam, false>({2, 37});
+  check<TypeParam, false>({3, 37});
   check<TypeParam, false>({1, 1});
 }
 TYPED_TEST(Softmax, LogMatchesDouble) { check<TypeParam, true>({2, 101}); }
 TYPED_TEST(Softmax, OverAnInnerDimension) { check<TypeParam, false>({4, 5, 2}); }
 
+using SoftmaxForward = SoftmaxForwardBody<float, false>;
+
 TEST(SoftmaxEdges, HugeNaNAndInfinity) {
   const float inf = INFINITY, nan = std::numeric_limits<float>::quiet_NaN();
   const std::vector<float> x{1e30f, 1e30f, -inf, -inf, nan, 1, -inf, 0, 200, inf, 0, 0};
-  on_all_blocks<SoftmaxForward<float>>([&](Runner run) {
-    std::vector<float> y(x.size());
-    run(SoftmaxForward<float>{x.data(), y.data(), {6, 2}});
-    expect_close(y, {0.5, 0.5, nan, nan, nan, nan, 0, 1, nan, nan, 0.5, 0.5}, 0);
+  on_all_blocks<SoftmaxForward>([&](Runner run) {
+    for (const int lanes : {0, 2}) {
+      std::vector<float> y(x.size());
+      run(SoftmaxForward{x.data(), y.data(), {6, 2}, {lanes}});
+      expect_close(y, {0.5, 0.5, nan, nan, nan, nan, 0, 1, nan, nan, 0.5, 0.5}, 0);
+    }
   });
 }
 
-TEST(SoftmaxEdges, NoRows) { run_threads(SoftmaxForward<float>{nullptr, nullptr, {0, 5}}, 32); }
+TEST(SoftmaxEdges, NoRows) { run_threads(SoftmaxForward{nullptr, nullptr, {0, 5}, {8}}, 32); }
+
+TEST(SoftmaxEdges, LanesForShortRowsAndAThreadForInterleavedOnes) {
+  EXPECT_EQ(softmax_teams({1000, 10}).lanes, 16);
+  EXPECT_EQ(softmax_teams({1000, 500}).lanes, 32);
+  EXPECT_EQ(softmax_teams({1000, 5000}).lanes, 0);
+  EXPECT_EQ(softmax_teams({10000, 1000, 100}).lanes, 1);
+  EXPECT_EQ(softmax_teams({100, 1000, 100}).lanes, 0);
+}
 
 }  // namespace
 }  // namespace gradus::kernels

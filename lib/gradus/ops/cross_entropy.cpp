@@ -12,9 +12,9 @@ namespace gradus {
 namespace {
 
 constexpr auto kCrossEntropy =
-    KernelTable<CrossEntropyArgs>("cross_entropy").host<CrossEntropyKernel, kFloatingTypes>();
+    KernelTable<CrossEntropyArgs>("cross_entropy").everywhere<CrossEntropyKernel, kFloatingTypes>();
 constexpr auto kCrossEntropyBackward = KernelTable<CrossEntropyBackwardArgs>("cross_entropy_backward")
-                                           .host<CrossEntropyBackwardKernel, kFloatingTypes>();
+                                           .everywhere<CrossEntropyBackwardKernel, kFloatingTypes>();
 
 // What the two losses share.
 struct Task {

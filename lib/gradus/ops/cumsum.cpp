@@ -6,7 +6,7 @@
 namespace gradus {
 namespace {
 
-constexpr auto kCumSum = KernelTable<CumSumArgs>("cumsum").host<CumSumKernel, kAllTypes>();
+constexpr auto kCumSum = KernelTable<CumSumArgs>("cumsum").everywhere<CumSumKernel, kAllTypes>();
 
 Tensor cumsum(const Tensor& x, int dim, bool reverse);
 

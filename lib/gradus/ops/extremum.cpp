@@ -13,10 +13,10 @@ using ops::reduced_shapes;
 using ops::ReducedShapes;
 using ops::ReductionNode;
 
-constexpr auto kMax = KernelTable<ReduceArgs>("amax").host<ReduceKernel<reduction::Max>, kAllTypes>();
-constexpr auto kMin = KernelTable<ReduceArgs>("amin").host<ReduceKernel<reduction::Min>, kAllTypes>();
-constexpr auto kFindMax = KernelTable<FindArgs>("max").host<FindKernel<reduction::Max>, kAllTypes>();
-constexpr auto kFindMin = KernelTable<FindArgs>("min").host<FindKernel<reduction::Min>, kAllTypes>();
+constexpr auto kMax = KernelTable<ReduceArgs>("amax").everywhere<ReduceKernel<reduction::Max>, kAllTypes>();
+constexpr auto kMin = KernelTable<ReduceArgs>("amin").everywhere<ReduceKernel<reduction::Min>, kAllTypes>();
+constexpr auto kFindMax = KernelTable<FindArgs>("max").everywhere<FindKernel<reduction::Max>, kAllTypes>();
+constexpr auto kFindMin = KernelTable<FindArgs>("min").everywhere<FindKernel<reduction::Min>, kAllTypes>();
 
 struct ExtremumBackward : ReductionNode {
   using ReductionNode::ReductionNode;

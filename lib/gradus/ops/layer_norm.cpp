@@ -8,9 +8,10 @@
 namespace gradus {
 namespace {
 
-constexpr auto kLayerNorm = KernelTable<LayerNormArgs>("layer_norm").host<LayerNormKernel, kFloatingTypes>();
-constexpr auto kLayerNormBackward =
-    KernelTable<LayerNormBackwardArgs>("layer_norm_backward").host<LayerNormBackwardKernel, kFloatingTypes>();
+constexpr auto kLayerNorm =
+    KernelTable<LayerNormArgs>("layer_norm").everywhere<LayerNormKernel, kFloatingTypes>();
+constexpr auto kLayerNormBackward = KernelTable<LayerNormBackwardArgs>("layer_norm_backward")
+                                        .everywhere<LayerNormBackwardKernel, kFloatingTypes>();
 
 // The first (or, with `last`, the last) dimensions of a tensor whose last `normalized` ones are normalised.
 Dims dimensions(int dim, int normalized, bool last) {

@@ -25,8 +25,8 @@ template <class F>
 constexpr PairLoss pair_loss(const char* name, const char* backward_name,
                              decltype(PairLoss::input_slope) input_slope,
                              decltype(PairLoss::target_slope) target_slope = nullptr) {
-  return {Table(name).host<PairLossKernel<F>, kFloatingTypes>(),
-          BackwardTable(backward_name).host<PairLossBackwardKernel<F>, kFloatingTypes>(), input_slope,
+  return {Table(name).everywhere<PairLossKernel<F>, kFloatingTypes>(),
+          BackwardTable(backward_name).everywhere<PairLossBackwardKernel<F>, kFloatingTypes>(), input_slope,
           target_slope};
 }
 

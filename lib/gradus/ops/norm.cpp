@@ -19,7 +19,7 @@ using ops::ReducedShapes;
 using ops::ReductionNode;
 
 constexpr auto kNorm =
-    KernelTable<ReduceArgs>("norm").host<ReduceKernel<reduction::Euclidean>, kFloatingTypes>();
+    KernelTable<ReduceArgs>("norm").everywhere<ReduceKernel<reduction::Euclidean>, kFloatingTypes>();
 
 void check_floating(const Tensor& x, const char* op) {
   ops::check_defined(op, x);

@@ -6,8 +6,8 @@
 namespace gradus {
 namespace {
 
-constexpr auto kAdam = KernelTable<AdamArgs>("fused_adam_").host<AdamKernel, kFloatingTypes>();
-constexpr auto kSgd = KernelTable<SgdArgs>("fused_sgd_").host<SgdKernel, kFloatingTypes>();
+constexpr auto kAdam = KernelTable<AdamArgs>("fused_adam_").everywhere<AdamKernel, kFloatingTypes>();
+constexpr auto kSgd = KernelTable<SgdArgs>("fused_sgd_").everywhere<SgdKernel, kFloatingTypes>();
 
 // A gradient that somebody set by hand may lie otherwise in memory than its parameter.
 Tensor laid_out_like(const Tensor& grad, const Tensor& param) {

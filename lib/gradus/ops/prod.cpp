@@ -16,7 +16,7 @@ using ops::ReducedShapes;
 using ops::ReductionNode;
 
 constexpr auto kProd =
-    KernelTable<ReduceArgs>("prod").host<WideReduceKernel<reduction::Multiply>, kAllTypes>();
+    KernelTable<ReduceArgs>("prod").everywhere<WideReduceKernel<reduction::Multiply>, kAllTypes>();
 
 // For each element along `dim` the product of all others. Not y / x, which zeros would spoil: pairs are
 // multiplied up a tree, and on the way down each half is given the other half's product.

@@ -11,8 +11,10 @@ using ops::reduced_shapes;
 using ops::ReducedShapes;
 using ops::ReductionNode;
 
-constexpr auto kSum = KernelTable<ReduceArgs>("sum").host<WideReduceKernel<reduction::Add>, kAllTypes>();
-constexpr auto kMean = KernelTable<ReduceArgs>("mean").host<ReduceKernel<reduction::Mean>, kFloatingTypes>();
+constexpr auto kSum =
+    KernelTable<ReduceArgs>("sum").everywhere<WideReduceKernel<reduction::Add>, kAllTypes>();
+constexpr auto kMean =
+    KernelTable<ReduceArgs>("mean").everywhere<ReduceKernel<reduction::Mean>, kFloatingTypes>();
 
 struct SumBackward : ReductionNode {
   using ReductionNode::ReductionNode;

@@ -8,13 +8,14 @@
 namespace gradus {
 namespace {
 
-constexpr auto kSoftmax = KernelTable<SoftmaxArgs>("softmax").host<SoftmaxKernel<false>, kFloatingTypes>();
+constexpr auto kSoftmax =
+    KernelTable<SoftmaxArgs>("softmax").everywhere<SoftmaxKernel<false>, kFloatingTypes>();
 constexpr auto kLogSoftmax =
-    KernelTable<SoftmaxArgs>("log_softmax").host<SoftmaxKernel<true>, kFloatingTypes>();
-constexpr auto kSoftmaxBackward =
-    KernelTable<SoftmaxBackwardArgs>("softmax_backward").host<SoftmaxBackwardKernel<false>, kFloatingTypes>();
+    KernelTable<SoftmaxArgs>("log_softmax").everywhere<SoftmaxKernel<true>, kFloatingTypes>();
+constexpr auto kSoftmaxBackward = KernelTable<SoftmaxBackwardArgs>("softmax_backward")
+                                      .everywhere<SoftmaxBackwardKernel<false>, kFloatingTypes>();
 constexpr auto kLogSoftmaxBackward = KernelTable<SoftmaxBackwardArgs>("log_softmax_backward")
-                                         .host<SoftmaxBackwardKernel<true>, kFloatingTypes>();
+                                         .everywhere<SoftmaxBackwardKernel<true>, kFloatingTypes>();
 
 // The product of the sizes after dim.
 int64_t inner_size(const Shape& sizes, int dim) {
