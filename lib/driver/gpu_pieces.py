@@ -68,20 +68,27 @@ def test_pieces(check):
     return [*pieces, Piece("NCCL", lambda: nccl(check))]
 
 
+GOOD = ("Passed", "Skipped")
 CTEST_LINE = re.compile(r"^\s*\d+/\d+ Test\s+#\d+: (.+?) \.\.+\s*(.*?)\s+([\d.]+) sec", re.MULTILINE)
 
 
 def ctest(check):
-    """All tests; ctest -F goes on where it was stopped."""
+    """All tests; ctest -F goes on where it was stopped. What fails beside others, which use memory, gets a chance alone."""
     log = check.logs / "ctest.log"
     on = check.state.begun("test", "ctest") and (build.BUILD / "release/Testing/Temporary/CTestCheckpoint.txt").exists()
-    devices = max(1, len(check.gpu["devices"]))
-    at_once = min(shell.jobs(), TESTS_AT_ONCE * devices) if not check.gpu["why"] else shell.jobs()
-    status = limited(["ctest", "--test-dir", build.BUILD / "release", "--output-on-failure", "--no-tests=error", "--parallel",
-                      at_once, *(["-F"] if on else [])], log, check.clock, append=on)
-    text = log.read_text(errors="replace")
-    (check.out / "tests.json").write_text(json.dumps(tests_in(text), indent=1) + "\n", encoding="utf-8")
-    return ctest_result(text, status)
+    at_once = shell.jobs() if check.gpu["why"] else min(shell.jobs(), TESTS_AT_ONCE * len(check.gpu["devices"]))
+    command = ["ctest", "--test-dir", build.BUILD / "release", "--output-on-failure", "--no-tests=error", "--parallel"]
+    status = limited([*command, at_once, *(["-F"] if on else [])], log, check.clock, append=on)
+    tests = tests_in(log.read_text(errors="replace"))
+    if not tests:
+        return FAILED, f"ctest ended with status {status} and ran no test: {tail(log, 1)}"
+    failed = [name for name, test in tests.items() if test["result"] not in GOOD]
+    if 0 < len(failed) <= 40 and at_once > 1:
+        again = check.logs / "ctest_alone.log"
+        limited([*command, 1, "-R", f"^({'|'.join(map(re.escape, failed))})$"], again, check.clock)
+        tests.update({name: {**test, "alone": True} for name, test in tests_in(again.read_text(errors="replace")).items()})
+    (check.out / "tests.json").write_text(json.dumps(tests, indent=1) + "\n", encoding="utf-8")
+    return ctest_result(tests, check.gpu["why"] is None)
 
 
 def tests_in(text):
@@ -90,23 +97,25 @@ def tests_in(text):
     tests = {}
     for one, following in zip(found, [*found[1:], None]):
         word = one[2].split("***")[-1].rstrip(":").strip() or "unknown"
-        output = text[one.end():following.start() if following else len(text)] if word not in ("Passed", "Skipped") else ""
+        output = text[one.end():following.start() if following else len(text)] if word not in GOOD else ""
         tests[one[1]] = {"result": word, "seconds": float(one[3]), "output": output.strip()[-3000:]}
     return tests
 
 
-def ctest_result(text, status):
-    tests = tests_in(text)
-    if not tests:
-        return FAILED, f"ctest ended with status {status} and ran no test: {text.strip().splitlines()[-1:]}"
-    words = [test["result"] for test in tests.values()]
-    passed, skipped = words.count("Passed"), words.count("Skipped")
-    cuda = [name for name, test in tests.items() if re.search("cuda", name, re.IGNORECASE) and test["result"] == "Passed"]
-    emulated = sum(name.startswith("cuda_on_host.") for name in cuda)
-    note = (f"{passed} passed ({len(cuda) - emulated} of them name cuda), {skipped} skipped, "
-            f"{len(words) - passed - skipped} failed")
-    bad = [name for name, test in tests.items() if test["result"] not in ("Passed", "Skipped")]
-    return (FAILED, f"{note}: {', '.join(bad[:20])}{' …' if bad[20:] else ''}") if bad else (PASSED, note)
+def ctest_result(tests, has_gpu):
+    """(status, counts and the names of those that failed); with a GPU some test must have run on it."""
+    def named(choose):
+        return [name for name, test in tests.items() if choose(test)]
+
+    bad, alone = named(lambda test: test["result"] not in GOOD), named(lambda test: "alone" in test and test["result"] in GOOD)
+    passed = named(lambda test: test["result"] == "Passed")
+    on_cuda = sum(bool(gpu.TEST.search(name)) for name in passed)
+    note = f"{len(passed)} passed, {on_cuda} of them on cuda; {len(tests) - len(passed) - len(bad)} skipped; {len(bad)} failed"
+    note += f": {', '.join(bad[:20])}{' …' * (len(bad) > 20)}" if bad else ""
+    note += f"; failed beside others and passed alone: {', '.join(alone)}" if alone else ""
+    if has_gpu and not on_cuda:
+        return FAILED, note + "; no test ran on cuda"
+    return (FAILED if bad else PASSED), note
 
 
 def lesson_pieces(check, program):

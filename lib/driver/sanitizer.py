@@ -4,7 +4,7 @@ import pathlib
 import re
 import shutil
 
-from . import build, shell
+from . import build, gpu, shell
 from .stages import FAILED, PASSED, SKIPPED, Piece, limited
 
 TOOLS = ("memcheck", "racecheck")
@@ -25,12 +25,12 @@ def pieces(check):
     found = []
     for tool in TOOLS:
         for program in SANITIZED:
-            names = [name for name in cuda_tests(program) if not BREAKS_DEVICE.search(name)]
+            names = [name for name in tests_of(program) if gpu.TEST.search(name) and not BREAKS_DEVICE.search(name)]
             parts = [names[at:at + TESTS_A_PIECE] for at in range(0, len(names), TESTS_A_PIECE)]
             for number, part in enumerate(parts, 1):
                 found.append(Piece(f"{tool} {program} {number} of {len(parts)}",
                                    functools.partial(sanitize, check, tool, program, part, number)))
-    return found or [Piece("tests", lambda: (FAILED, "no test names cuda"))]
+    return found or [Piece("tests", lambda: (FAILED, "no test runs on cuda"))]
 
 
 def find_sanitizer():
@@ -39,9 +39,9 @@ def find_sanitizer():
     return shutil.which("compute-sanitizer") or (str(beside) if beside and beside.exists() else None)
 
 
-def cuda_tests(program):
-    """The tests of a program that name cuda."""
-    text = shell.output_of([build.BUILD / "release" / "tests" / program, "--gtest_list_tests", "--gtest_filter=*cuda*:*Cuda*"])
+def tests_of(program):
+    """The names of a program's tests."""
+    text = shell.output_of([build.BUILD / "release" / "tests" / program, "--gtest_list_tests"])
     suite, names = "", []
     for line in text.splitlines():
         word = line.split("#")[0].strip()

@@ -95,6 +95,8 @@ def root():
 def use():
     """Unpacks what GRADUS_SYSROOT names, once, and lets programs find its data. Every command begins with it."""
     tree = root()
+    if tree:
+        os.environ["GRADUS_SYSROOT"] = str(pathlib.Path(os.environ["GRADUS_SYSROOT"]).absolute())  # children run elsewhere
     if tree and (tree / DATA).exists():
         os.environ.setdefault("GRADUS_DATA", str(tree / DATA))
 

@@ -45,11 +45,13 @@ CTEST = """#!/bin/sh
 echo "ctest $*" >> "$STATE/log"
 mark="$TREE/build/release/Testing/Temporary/CTestCheckpoint.txt"
 mkdir -p "$(dirname "$mark")"
-case "$*" in *-F*) ;; *) echo "1/3 Test  #1: base.One ..............   Passed    0.01 sec"; echo 1 > "$mark" ;; esac
+case "$*" in *-F*|*-R*) ;; *) echo "1/3 Test  #1: base.One ..............   Passed    0.01 sec"; echo 1 > "$mark" ;; esac
 [ ! -e "$STATE/ctest_slow" ] || { rm "$STATE/ctest_slow"; exec sleep 60; }
 if [ -e "$STATE/ctest_fails" ]; then
+  case "$*" in *-R*) [ ! -e "$STATE/ctest_passes_alone" ] || { echo "1/1 Test  #2: ops.Add/cuda ..........   Passed    0.20 sec"; exit 0; } ;; esac
   echo "2/3 Test  #2: ops.Add/cuda ..........***Failed    0.20 sec"; echo "expected 1, got 2"; echo
 else echo "2/3 Test  #2: ops.Add/cuda ..........   Passed    0.20 sec"; fi
+case "$*" in *-R*) exit 8 ;; esac
 echo "3/3 Test  #3: lesson03.sim ..........***Skipped   0.02 sec"
 rm -f "$mark"
 [ ! -e "$STATE/ctest_fails" ] || exit 8
@@ -180,7 +182,7 @@ class Whole(Case):
         self.assertIn("--gtest_filter=Made/Ops.add/cuda:Made/Ops.sub/cuda\n", log)
         self.assertEqual(set(self.pieces().values()), {"passed", "skipped"})
         report = self.report()
-        for words in ("# gpu-check: passed", "cuda:0: Made GPU, capability 9.0", "| 580.65 | 1980 MHz (?) |", "power cap", "2 passed (1 of them name cuda), 1 skipped",
+        for words in ("# gpu-check: passed", "cuda:0: Made GPU, capability 9.0", "| 580.65 | 1980 MHz (?) |", "power cap", "2 passed, 1 of them on cuda; 1 skipped",
                       "03_second_overlap cuda | skipped | 0 s | skipped: one GPU; overlap needs two", "NCCL | skipped",
                       "1 GPU: collectives need 2", "0 errors", "PyTorch | skipped", "01_first | Add/cuda/bytes:64"):
             self.assertIn(words, report)
@@ -197,12 +199,20 @@ class Whole(Case):
         self.assertEqual(self.pieces()["sanitize/memcheck ops_tests 1 of 1"], "passed")  # the rest was run
         report = self.report()
         self.assertIn("# gpu-check: FAILED: test/ctest", report)
-        self.assertIn("1 skipped, 1 failed: ops.Add/cuda", report)
+        self.assertIn("1 skipped; 1 failed: ops.Add/cuda", report)
         self.assertIn("### ops.Add/cuda: Failed\n\n    expected 1, got 2", report)
         self.flag("ctest_fails", False)
         self.log()
         self.assertIn("passed", self.check("--stage", "test"))  # a failure gets another chance
         self.assertNotIn("--device cuda", self.log())  # what passed is kept
+
+    def test_a_test_that_passes_alone_is_named(self):
+        self.check("--stage", "build")
+        self.flag("ctest_fails")
+        self.flag("ctest_passes_alone")
+        self.check("--stage", "test")
+        self.assertIn("0 failed; failed beside others and passed alone: ops.Add/cuda", self.report())
+        self.assertIn("--parallel 1 -R ^(ops\\.Add/cuda)$", self.log())
 
     def test_a_build_that_fails_ends_it(self):
         self.flag("build_fails")
@@ -249,7 +259,7 @@ class Resume(Case):
         self.log()
         self.assertIn("passed", self.check("--stage", "test"))
         self.assertIn(" -F\n", self.log())
-        self.assertIn("2 passed (1 of them name cuda), 1 skipped", self.report())  # the first call's test is counted
+        self.assertIn("2 passed, 1 of them on cuda; 1 skipped", self.report())  # the first call's test is counted
         self.log()
         self.interrupted("hangs", "--stage", "sanitize", words="--tool memcheck")
         self.check("--stage", "sanitize")
@@ -366,8 +376,14 @@ class Facts(unittest.TestCase):
                 "3/3 Test #12: a.missing ........................   Passed   0.00 sec\n")
         self.assertEqual({name: test["result"] for name, test in gpu_pieces.tests_in(text).items()},
                          {"a.abort": "Exception", "a.late": "Timeout", "a.missing": "Passed"})
-        self.assertEqual(gpu_pieces.ctest_result("No tests were found!!!\n", 8), ("failed", "ctest ended with status 8 and ran no test: "
-                                                                                 "['No tests were found!!!']"))
+        self.assertEqual(gpu_pieces.tests_in("No tests were found!!!\n"), {})
+
+    def test_a_gpu_on_which_no_test_ran_is_no_pass(self):
+        tests = {"runtime.Diagnosis.no_cuda": {"result": "Passed"}, "cuda_on_host.ops.1": {"result": "Passed"}}
+        self.assertEqual(gpu_pieces.ctest_result(tests, True), ("failed", "2 passed, 0 of them on cuda; 0 skipped; 0 failed; no test ran on cuda"))
+        self.assertEqual(gpu_pieces.ctest_result(tests, False)[0], "passed")
+        tests["ops.arithmetic/OpTest.forward/add_cuda"] = {"result": "Passed"}
+        self.assertEqual(gpu_pieces.ctest_result(tests, True)[0], "passed")
 
 
 if __name__ == "__main__":
