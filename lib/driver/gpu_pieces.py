@@ -1,4 +1,5 @@
 """What gpu-check builds, tests and measures, piece by piece. Each piece returns what came of it and a note."""
+import contextlib
 import json
 import os
 import re
@@ -7,7 +8,7 @@ import sys
 
 from . import build, gpu, lessons, packages, registers, results, shell
 from .shell import ROOT, say
-from .stages import FAILED, PASSED, SKIPPED, Piece, limited, tail
+from .stages import FAILED, PASSED, SKIPPED, OutOfTime, Piece, limited, tail
 
 TESTS_AT_ONCE = 8  # on one GPU: each test is a process with a context of its own
 
@@ -85,7 +86,8 @@ def ctest(check):
     failed = [name for name, test in tests.items() if test["result"] not in GOOD]
     if 0 < len(failed) <= 40 and at_once > 1:
         again = check.logs / "ctest_alone.log"
-        limited([*command, 1, "-R", f"^({'|'.join(map(re.escape, failed))})$"], again, check.clock)
+        with contextlib.suppress(OutOfTime):
+            limited([*command, 1, "-R", f"^({'|'.join(map(re.escape, failed))})$"], again, check.clock)
         tests.update({name: {**test, "alone": True} for name, test in tests_in(again.read_text(errors="replace")).items()})
     (check.out / "tests.json").write_text(json.dumps(tests, indent=1) + "\n", encoding="utf-8")
     return ctest_result(tests, check.gpu["why"] is None)

@@ -39,10 +39,6 @@ class Clock:
     def over(self):
         return self.minutes is not None and self.left() <= 0
 
-    def fresh(self):
-        """Whether nearly all of it is left."""
-        return self.minutes is None or self.left() > 54 * self.minutes
-
 
 class State:
     """What is finished, in a file that is written after each piece."""
@@ -91,24 +87,22 @@ def run_stage(stage, pieces, state, clock, keep=True):
     names = [piece.name for piece in pieces]
     if all(state.done(stage, name) for name in names):
         state.drop(stage, failed_only=keep)
-    for piece in pieces:
-        if state.done(stage, piece.name):
-            continue
-        if clock.over() or not run_piece(stage, piece, state, clock):
-            left = sum(not state.done(stage, name) for name in names)
-            say(f"[{stage}] out of time: {left} of {len(names)} pieces are left")
+    left = [piece for piece in pieces if not state.done(stage, piece.name)]
+    for number, piece in enumerate(left):
+        if clock.over() or not run_piece(stage, piece, state, clock, first=number == 0):
+            say(f"[{stage}] out of time: {len(left) - number} of {len(names)} pieces are left")
             return False
     return True
 
 
-def run_piece(stage, piece, state, clock):
-    """False where its time was over before it ended."""
-    start, fresh = time.monotonic(), clock.fresh()
+def run_piece(stage, piece, state, clock, first):
+    """False where its time was over before it ended; the first one of a call had all the time there is, and failed."""
+    start = time.monotonic()
     say(f"[{stage}] {piece.name} …")
     try:
         status, note = piece.run()
     except OutOfTime:
-        if piece.resumable or not fresh:
+        if piece.resumable or not first:
             return False
         status, note = FAILED, f"did not end in {clock.minutes:g} minutes"
     except Failure as failure:
