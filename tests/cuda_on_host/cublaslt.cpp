@@ -151,7 +151,7 @@ void check_memory(const Problem& p, const Operands& o, int device) {
   if (p.has_bias()) require_device_memory(device, p.product.bias, static_cast<int64_t>(p.rows()) * size);
   if (o.workspace_bytes > 0) {
     require_device_memory(device, o.workspace, static_cast<int64_t>(o.workspace_bytes));
-    std::memset(o.workspace, 0xab, o.workspace_bytes);
+    std::memset(o.workspace, 0xab, 64);
   }
 }
 
@@ -290,7 +290,7 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t handle, cublasLtM
   if (!handle || requested < 1 || !p.is_valid()) return CUBLAS_STATUS_INVALID_VALUE;
   if (!p.is_supported()) return CUBLAS_STATUS_NOT_SUPPORTED;
   const Preference& limits = as<Preference>(preference);
-  Algorithm algorithm{std::min<uint64_t>(limits.workspace, 4096), p.hash(), {}, 1};
+  Algorithm algorithm{std::min<uint64_t>(limits.workspace, 8 << 20), p.hash(), {}, 1};
   std::copy_n(limits.alignment, 4, algorithm.alignment);
   if (p.has_bias())  // looks at the pointer, as documented
     while (algorithm.bias_alignment < 256 && is_aligned(p.product.bias, 2 * algorithm.bias_alignment))

@@ -47,27 +47,37 @@ TensorArg images(TensorArg t, int64_t first, int64_t count) {
   return t;
 }
 
+struct Operands {
+  TensorArg x, w, y, bias;
+};
+
+ConvProblem problem_of(ConvProduct product, cudnnTensorFormat_t format, const Operands& o,
+                       const Window& window) {
+  return conv_problem(product, format, o.x, o.w, o.y, window, o.bias.present(), backends::cudnn::allow_tf32);
+}
+
 // Any of the three products, none of whose operands is empty; a few images at a time where cuDNN cannot count
 // the elements of all. The gradient of the weights then is the sum of theirs.
-void convolve(ConvProduct product, const TensorArg& x, const TensorArg& w, const TensorArg& y,
-              const TensorArg& bias, const Window& window, const Stream& stream) {
-  const bool tf32 = backends::cudnn::allow_tf32;
-  const cudnnTensorFormat_t format = conv_format(x, y);
-  const Dense dx(x, format, product == ConvProduct::input, stream),
-      dw(w, format, product == ConvProduct::weight, stream),
-      dy(y, format, product == ConvProduct::forward, stream);
+void convolve(ConvProduct product, const Operands& o, const Window& window, const Stream& stream) {
   handle_of(stream);  // makes the device current, which a first handle needs
   ConvDevice& device = ConvDevice::of(stream.device);
-  const int64_t batch = x.sizes[0], step = images_at_once(x, y);
+  const int64_t batch = o.x.sizes[0], step = images_at_once(o.x, o.y);
+  cudnnTensorFormat_t format = conv_format(o.x, o.y);
+  const Operands first{images(o.x, 0, step), o.w, images(o.y, 0, step), o.bias};
+  if (format == CUDNN_TENSOR_NHWC && !device.can_run(problem_of(product, format, first, window)))
+    format = CUDNN_TENSOR_NCHW;  // for which it has more
+  const Dense x(o.x, format, product == ConvProduct::input, stream),
+      w(o.w, format, product == ConvProduct::weight, stream),
+      y(o.y, format, product == ConvProduct::forward, stream);
   for (int64_t i = 0; i < batch; i += step) {
     const int64_t n = std::min(step, batch - i);
-    const TensorArg xi = images(dx.arg(), i, n), yi = images(dy.arg(), i, n);
-    const ConvProblem problem = conv_problem(product, format, xi, w, yi, window, bias.present(), tf32);
-    const bool added_bias = device.run(problem, {xi.address, dw.arg().address, yi.address, bias.address},
+    const Operands part{images(x.arg(), i, n), w.arg(), images(y.arg(), i, n), o.bias};
+    const bool added_bias = device.run(problem_of(product, format, part, window),
+                                       {part.x.address, part.w.address, part.y.address, part.bias.address},
                                        product == ConvProduct::weight && i > 0, stream);
-    if (bias.present() && !added_bias) add_bias(yi, bias, 1, stream);
+    if (part.bias.present() && !added_bias) add_bias(part.y, part.bias, 1, stream);
   }
-  (product == ConvProduct::forward ? dy : product == ConvProduct::input ? dx : dw).store();
+  (product == ConvProduct::forward ? y : product == ConvProduct::input ? x : w).store();
 }
 
 void sum_over_pixels(const TensorArg& gy, const TensorArg& gbias, const Stream& stream) {
@@ -82,18 +92,18 @@ void sum_over_pixels(const TensorArg& gy, const TensorArg& gbias, const Stream& 
 void conv_cuda(const ConvArgs& p, const Stream& stream) {
   if (p.y.numel() == 0) return;
   if (p.x.numel() == 0 || p.w.numel() == 0) return cuda::set_to_bias(p.y, p.bias, 1, stream);
-  cuda::convolve(cuda::ConvProduct::forward, p.x, p.w, p.y, p.bias, p.window, stream);
+  cuda::convolve(cuda::ConvProduct::forward, {p.x, p.w, p.y, p.bias}, p.window, stream);
 }
 void conv_grad_input_cuda(const ConvGradInputArgs& p, const Stream& stream) {
   if (p.gx.numel() == 0) return;
   if (p.gy.numel() == 0 || p.w.numel() == 0) return cuda::set_to_bias(p.gx, {}, 1, stream);
-  cuda::convolve(cuda::ConvProduct::input, p.gx, p.w, p.gy, {}, p.window, stream);
+  cuda::convolve(cuda::ConvProduct::input, {p.gx, p.w, p.gy, {}}, p.window, stream);
 }
 void conv_grad_weight_cuda(const ConvGradWeightArgs& p, const Stream& stream) {
   if (p.gbias.present()) cuda::sum_over_pixels(p.gy, p.gbias, stream);
   if (p.gw.numel() == 0) return;
   if (p.gy.numel() == 0 || p.x.numel() == 0) return cuda::set_to_bias(p.gw, {}, 1, stream);
-  cuda::convolve(cuda::ConvProduct::weight, p.x, p.gw, p.gy, {}, p.window, stream);
+  cuda::convolve(cuda::ConvProduct::weight, {p.x, p.gw, p.gy, {}}, p.window, stream);
 }
 
 }  // namespace gradus

@@ -51,10 +51,7 @@ std::vector<Candidate> estimate(cudnnHandle_t handle, const ConvDescriptors& d, 
   int count = 0;
   const cudnnStatus_t status = Calls::estimate(handle, d, &count, perf);
   if (!is_unsupported(status)) check(cudnn(), status, "cudnnGetConvolutionAlgorithm", device);
-  std::vector<Candidate> out = usable(perf, count, p.math);
-  GRADUS_CHECK(!out.empty(), "E-CUDNN", "conv2d: cuDNN has no deterministic algorithm for ", Calls::kName,
-               " on ", device, hint("use .contiguous() or another dtype"));
-  return out;
+  return usable(perf, count, p.math);
 }
 
 // The order of the candidates by the time that each takes. Overwrites the output, which the product does too.
@@ -123,15 +120,29 @@ ConvDevice& ConvDevice::of(Device device) {
 ConvPlan& ConvDevice::plan_of(const ConvProblem& problem) {
   if (plans_.size() >= kCapacity) plans_.clear();  // shapes that never come again
   std::unique_ptr<ConvPlan>& plan = plans_[problem];
-  if (!plan)
-    plan.reset(new ConvPlan{.descriptors = {cudnn(), problem, device_}, .fuses_bias = problem.has_bias});
+  if (plan) return *plan;
+  std::unique_ptr<ConvPlan> made(
+      new ConvPlan{.descriptors = {cudnn(), problem, device_}, .fuses_bias = problem.has_bias});
+  const ConvDescriptors& d = made->descriptors;
+  made->candidates =
+      problem.product == ConvProduct::forward ? estimate<ConvForwardCalls>(handle_, d, problem, device_)
+      : problem.product == ConvProduct::input ? estimate<ConvInputCalls>(handle_, d, problem, device_)
+                                              : estimate<ConvWeightCalls>(handle_, d, problem, device_);
+  plan = std::move(made);
   return *plan;
+}
+
+bool ConvDevice::can_run(const ConvProblem& problem) {
+  const std::lock_guard lock(mutex_);
+  return !plan_of(problem).candidates.empty();
 }
 
 template <class Calls>
 bool ConvDevice::run_as(ConvPlan& plan, const ConvProblem& problem, const ConvAddresses& addresses,
                         bool accumulate, const Stream& stream) {
-  if (plan.candidates.empty()) plan.candidates = estimate<Calls>(handle_, plan.descriptors, problem, device_);
+  GRADUS_CHECK(!plan.candidates.empty(), "E-CUDNN", Calls::kName,
+               ": cuDNN has no algorithm for this convolution that gives the same result on every run, on ",
+               device_, hint("another dtype or layout may have one"));
   // Trying waits for the device, which a capture does not allow, and overwrites what is to be added to.
   if (backends::cudnn::benchmark && !plan.measured && !accumulate &&
       !runtime::backend(device_).is_capturing(stream)) {
@@ -141,18 +152,22 @@ bool ConvDevice::run_as(ConvPlan& plan, const ConvProblem& problem, const ConvAd
       if (!is_out_of_memory(error)) throw;
     }
   }
-  for (size_t i = 0;; ++i) {
+  for (size_t i = 0;;) {
     const bool last = i + 1 == plan.candidates.size();
     bool added_bias = false;
     try {
       const cudnnStatus_t status = attempt<Calls>(handle_, plan, problem, addresses, plan.candidates[i],
                                                   accumulate, stream, &added_bias);
-      if (is_unsupported(status) && !last) continue;
+      if (is_unsupported(status) && !last) {
+        plan.candidates.erase(plan.candidates.begin() + static_cast<std::ptrdiff_t>(i));
+        continue;
+      }
       check(cudnn(), status, Calls::kName, device_);
       return added_bias;
     } catch (const Error& error) {
       if (last || !is_out_of_memory(error)) throw;
     }
+    ++i;
   }
 }
 

@@ -10,7 +10,7 @@
 
 namespace gradus::cuda {
 
-/// A problem's descriptors and the algorithms that can solve it, the best first.
+/// A problem's descriptors and the algorithms that can solve it, the best first, if there are any.
 struct ConvPlan {
   struct Candidate {
     int algorithm;
@@ -29,6 +29,8 @@ class ConvDevice {
  public:
   static ConvDevice& of(Device device);
 
+  /// True if cuDNN has an algorithm for it.
+  bool can_run(const ConvProblem& problem);
   /// One product, queued on `stream`, in place of the output or (accumulate) added to it. True if it added
   /// the bias, which cuDNN does not do by every algorithm.
   bool run(const ConvProblem& problem, const ConvAddresses& addresses, bool accumulate, const Stream& stream);

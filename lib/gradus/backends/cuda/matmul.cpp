@@ -81,8 +81,7 @@ bool multiply(const MatmulArgs& p, size_t workspace_limit, const Stream& stream)
   void* const queue = handle_of(stream);  // makes the device current, which a first handle needs
   LtDevice& device = device_state(stream.device);
   const MatmulProblem problem =
-      matmul_problem(p, runtime::float32_matmul_precision(), std::min(device.workspace(), workspace_limit),
-                     stream.device.index());
+      matmul_problem(p, runtime::float32_matmul_precision(), std::min(device.workspace(), workspace_limit));
   MatmulDescriptors d(cublaslt(), problem, p.bias.address, stream.device);
   const auto found = device.find(problem, d);
   if (!found) return false;

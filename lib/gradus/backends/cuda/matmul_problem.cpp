@@ -65,8 +65,7 @@ cublasLtMatrixLayoutOpaque_t layout(const CublasLt& lt, const MatmulProblem& p, 
 
 }  // namespace
 
-MatmulProblem matmul_problem(const MatmulArgs& args, MatmulPrecision precision, size_t workspace,
-                             int device) {
+MatmulProblem matmul_problem(const MatmulArgs& args, MatmulPrecision precision, size_t workspace) {
   const DType dtype = args.y.dtype;
   return {.a = transposed(args.b),
           .b = transposed(args.a),
@@ -76,8 +75,7 @@ MatmulProblem matmul_problem(const MatmulArgs& args, MatmulPrecision precision, 
           .scale_type = dtype == DType::float64 ? CUDA_R_64F : CUDA_R_32F,
           .compute = compute_type(dtype, precision),
           .bias_alignment = args.bias.present() ? alignment_of(args.bias.address) : 0,
-          .workspace = workspace,
-          .device = device};
+          .workspace = workspace};
 }
 
 MatmulDescriptors::MatmulDescriptors(const CublasLt& lt, const MatmulProblem& p, const void* bias,

@@ -26,12 +26,11 @@ struct MatmulProblem {
   cublasComputeType_t compute;
   uint32_t bias_alignment;  ///< 0: no bias. It has an element for each row of D.
   uint64_t workspace;       ///< bytes that an algorithm may use
-  int device;
   auto operator<=>(const MatmulProblem&) const = default;
 };
 
 /// The product of `args`, which must have elements to add up. TF32 for float32 where `precision` lets it.
-MatmulProblem matmul_problem(const MatmulArgs& args, MatmulPrecision precision, size_t workspace, int device);
+MatmulProblem matmul_problem(const MatmulArgs& args, MatmulPrecision precision, size_t workspace);
 
 /// cuBLASLt's descriptors of a problem. They own no memory.
 struct MatmulDescriptors {
