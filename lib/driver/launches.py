@@ -70,8 +70,9 @@ class Program:
             if not path.exists():
                 continue
             report = results.load(path)
+            now = results.suite(None, self.revision)  # outside of git nothing is known, then or now
             same = (report["suite"]["revision"], report["suite"]["dirty"], report["run"]["arguments"]) == (
-                self.revision.removesuffix("-dirty"), self.revision.endswith("-dirty"), self.arguments())
+                now["revision"], now["dirty"], self.arguments())
             if same:
                 return report
             if path == self.unfinished:

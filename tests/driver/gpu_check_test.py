@@ -266,6 +266,19 @@ class Resume(Case):
         self.assertEqual(self.log().count("--tool memcheck"), 1 + len(sanitizer.SANITIZED))  # the one that was killed, again
         self.assertEqual(set(self.pieces().values()), {"passed", "skipped"})
 
+    def test_benchmarks_go_on_where_they_were_stopped(self):
+        self.check("--stage", "build")
+        self.log()
+        (self.state / "break").write_text("4 interrupt")  # the fourth line of the log: CMake's, and the first launch, are before
+        self.check("--stage", "bench", status=1)
+        self.assertEqual(self.pieces()["bench/benchmarks on cuda"], "failed")
+        lines = (self.state / "log").read_text().splitlines()
+        first = next(number for number, line in enumerate(lines, 1) if "01_first_bench" in line)
+        self.check("--stage", "bench")
+        cases = json.loads((self.out / "results" / "01_first.json").read_text())["cases"]
+        self.assertEqual({case["name"]: case["launches"] for case in cases}, {"Add/cuda/bytes:64": [3, 3, 3], "Step/threads:1": [3, 3, 3]})
+        self.assertEqual(cases[0]["samples_s"][:3], [first * 1e-6] * 3)  # the first launch is the first call's
+
     def test_a_call_that_is_told_to_end_leaves_a_report(self):
         self.check("--stage", "build")
         said, status = self.interrupted("ctest_slow", "--stage", "test", words="ctest --test-dir", number=signal.SIGTERM)
