@@ -4,7 +4,7 @@
 //
 // Bytes are those that the program asks for, as in STREAM: a copy reads and writes each byte once. What a
 // processor reads in addition before it writes (write-allocate) is not counted.
-#include <benchmark/benchmark.h>
+#include <common/device_timer.h>
 #include <gradus/gradus.h>
 
 #include <cmath>
@@ -28,18 +28,12 @@ void use_threads(const benchmark::State& state) {
   if (state.range(0) > 0) set_num_threads(static_cast<int>(state.range(0)));
 }
 
-// Twice: while a second result is made, the first is still there, so that fresh memory is needed once more.
-constexpr int kWarmUps = 2;
-
 // Runs `work` on `device` and counts `bytes` for each time; `right` is asked before and after.
 void measure_bytes(benchmark::State& state, Device device, int64_t bytes, const std::function<void()>& work,
                    const std::function<bool()>& right) {
-  for (int i = 0; i < kWarmUps; ++i) work();
+  work();
   if (!right()) return state.SkipWithError("wrong result before timing");
-  for (auto _ : state) {
-    work();
-    synchronize(device);
-  }
+  if (timing::time_on(state, device, work) == 0) return;
   if (!right()) return state.SkipWithError("wrong result after timing");
   state.counters["checked"] = 1;  // the results file's "check": "passed"
   state.SetBytesProcessed(state.iterations() * bytes);
@@ -118,13 +112,9 @@ void Matmul(benchmark::State& state, Device device, const MatmulCase& c) {
   const int64_t n = device.is_cpu() ? c.cpu_size : c.gpu_size;
   const Tensor a = randn({n, n}, c.dtype, device), b = randn({n, n}, c.dtype, device);
   NoGradGuard no_grad;
-  Tensor y;
-  for (int i = 0; i < kWarmUps; ++i) y = matmul(a, b);
+  Tensor y = matmul(a, b);
   if (!(error_of(a, b, y) <= c.tolerance)) return state.SkipWithError("wrong result before timing");
-  for (auto _ : state) {
-    y = matmul(a, b);
-    synchronize(device);
-  }
+  if (timing::time_on(state, device, [&] { y = matmul(a, b); }) == 0) return;
   if (!(error_of(a, b, y) <= c.tolerance)) return state.SkipWithError("wrong result after timing");
   state.counters["checked"] = 1;
   state.counters["flops"] =
@@ -132,7 +122,7 @@ void Matmul(benchmark::State& state, Device device, const MatmulCase& c) {
 }
 
 void with_threads(benchmark::internal::Benchmark* b, Device device) {
-  b->ArgName("threads")->UseRealTime()->Unit(benchmark::kMillisecond);
+  timing::timed_on(device, b->ArgName("threads")->Unit(benchmark::kMillisecond));
   if (!device.is_cpu()) {
     b->Arg(0);
     return;

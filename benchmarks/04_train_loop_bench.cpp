@@ -1,6 +1,6 @@
 // Lesson 04: the train steps of both networks beside their floors, and an epoch with the share of time spent
-// waiting for data.
-#include <benchmark/benchmark.h>
+// waiting for data. On a GPU the CNN's step, with what it launches and how often the host waits: never.
+#include <common/device_timer.h>
 #include <common/train_steps.h>
 #include <lessons/common/models.h>
 
@@ -46,6 +46,24 @@ void SmallNetStepFloor(benchmark::State& state) {
       32);
 }
 
+// Counts and checks are of a warm step; a GPU's times are between events, without the host's wait for a loss.
+void CnnStepOn(benchmark::State& state, Device device, bool channels_last) {
+  constexpr int64_t kBatch = 256;
+  const auto step = floors::library_cnn(kBatch, channels_last, device);
+  const float first = step->run();
+  for (int i = 0; i < 5; ++i) step->run();
+  if (!(step->run() < first)) return state.SkipWithError("wrong: the loss does not fall");
+  const Stats before = stats(device);
+  step->step();
+  const Stats used = stats(device) - before;
+  if (timing::time_on(state, device, [&] { step->step(); }) == 0) return;
+  if (!(step->run() < first)) return state.SkipWithError("wrong: the loss has risen");
+  state.counters["checked"] = 1;
+  state.counters["launches"] = static_cast<double>(used.launches);
+  state.counters["host_waits"] = static_cast<double>(used.synchronizations);
+  state.SetItemsProcessed(state.iterations() * kBatch);
+}
+
 // An epoch over 5,120 made images: what training sees, loader included.
 void CnnEpoch(benchmark::State& state) {
   set_num_threads(static_cast<int>(state.range(0)));
@@ -87,5 +105,16 @@ BENCHMARK(CnnEpoch)
     ->Args({2, 2})
     ->UseRealTime()
     ->Unit(benchmark::kMillisecond);
+
+[[maybe_unused]] const bool registered = [] {
+  if (!is_available(DeviceType::cuda)) return false;
+  const Device device(DeviceType::cuda, 0);
+  for (const bool channels_last : {true, false})
+    timing::timed_on(device, benchmark::RegisterBenchmark(
+                                 channels_last ? "CnnStep/cuda0" : "CnnStepRowMajor/cuda0",
+                                 [=](benchmark::State& state) { CnnStepOn(state, device, channels_last); }))
+        ->Unit(benchmark::kMillisecond);
+  return true;
+}();
 
 }  // namespace

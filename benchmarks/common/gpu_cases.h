@@ -4,6 +4,7 @@
 #include <gradus/base/error.h>
 #include <gradus/runtime/device_info.h>
 
+#include <algorithm>
 #include <string>
 
 namespace timing {
@@ -17,6 +18,7 @@ inline bool have_gpu(const char* name) {
       gradus::get_device_properties(gradus::DeviceType::cuda);
     } catch (const gradus::Error& e) {
       why = e.what();
+      why.resize(std::min(why.size(), why.find('\n')));  // the cause without the hint
     }
     state.SkipWithError(("skipped: " + why).c_str());
     for ([[maybe_unused]] auto _ : state) {

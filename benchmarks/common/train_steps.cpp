@@ -13,7 +13,7 @@ using namespace gradus;
 
 // Any model with a fixed batch and Adam.
 template <class Model, class LossFunction>
-class LibraryStep : public TrainStep {
+class LibraryStep : public LibraryTrainStep {
  public:
   LibraryStep(Model model, Tensor x, Tensor target, LossFunction loss)
       : model_(std::move(model)),
@@ -22,12 +22,12 @@ class LibraryStep : public TrainStep {
         target_(std::move(target)),
         loss_(loss) {}
 
-  float run() override {
+  Tensor step() override {
     optimizer_.zero_grad();
     const Tensor loss = loss_((*model_)(x_), target_);
     loss.backward();
     optimizer_.step();
-    return loss.item<float>();
+    return loss;
   }
 
  private:
@@ -38,7 +38,7 @@ class LibraryStep : public TrainStep {
 };
 
 template <class Model, class LossFunction>
-std::unique_ptr<TrainStep> library_step(Model model, Tensor x, Tensor target, LossFunction loss) {
+std::unique_ptr<LibraryTrainStep> library_step(Model model, Tensor x, Tensor target, LossFunction loss) {
   return std::make_unique<LibraryStep<Model, LossFunction>>(std::move(model), std::move(x), std::move(target),
                                                             loss);
 }
@@ -50,11 +50,13 @@ Tensor labels(int64_t n) { return arange(n) - floor_divide(arange(n), 10) * 10; 
 
 }  // namespace
 
-std::unique_ptr<TrainStep> library_cnn(int64_t batch, bool channels_last) {
+std::unique_ptr<LibraryTrainStep> library_cnn(int64_t batch, bool channels_last, Device device) {
   manual_seed(0);
   Tensor x = randn({batch, 1, 28, 28});
   if (channels_last) x = x.to(MemoryFormat::channels_last);
-  return library_step(std::make_shared<lesson::CNN>(), x, labels(batch), cross_entropy_loss);
+  auto model = std::make_shared<lesson::CNN>();
+  model->to(device);
+  return library_step(model, x.to(device), labels(batch).to(device), cross_entropy_loss);
 }
 std::unique_ptr<TrainStep> library_simple_net(int64_t batch) {
   manual_seed(0);
