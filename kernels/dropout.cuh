@@ -21,11 +21,19 @@ struct DropoutArgs {
 namespace kernels {
 namespace dropout {
 
+// Elements whose 24 bits are at least this are kept: uniform >= p, before the bits are made a float.
+inline uint32_t least_kept(double p) {
+  return static_cast<uint32_t>(std::ceil(static_cast<double>(static_cast<float>(p)) * 0x1p24));
+}
+// What they are multiplied by.
+template <class C>
+C scale_of(double p) {
+  return p < 1 ? static_cast<C>(1.0 / (1.0 - p)) : C{0};
+}
+
 // keep[i] for the logical elements first + i; n is rounded up to a multiple of 4, as `first` must be one.
 inline void draw(const DropoutArgs& args, int64_t first, int64_t n, uint8_t* keep) {
-  // uniform >= p, before the 24 bits of the uniform number are made a float
-  const auto least =
-      static_cast<uint32_t>(std::ceil(static_cast<double>(static_cast<float>(args.p)) * 0x1p24));
+  const uint32_t least = least_kept(args.p);
   for (int64_t i = 0; i < n; i += 4) {
     const PhiloxWords w = args.stream.words(static_cast<uint64_t>(first + i) / 4);
     for (int j = 0; j < 4; ++j) keep[i + j] = w.word[j] >> 8 >= least;
@@ -35,7 +43,7 @@ inline void draw(const DropoutArgs& args, int64_t first, int64_t n, uint8_t* kee
 template <class T>
 void apply(double p, int64_t n, T* y, int64_t sy, const T* x, int64_t sx, const uint8_t* keep, int64_t sk) {
   using C = ComputeType<T>;
-  const C scales[2] = {C{0}, p < 1 ? static_cast<C>(1.0 / (1.0 - p)) : C{0}};  // no branch to guess wrong
+  const C scales[2] = {C{0}, scale_of<C>(p)};  // no branch to guess wrong
   for (int64_t i = 0; i < n; ++i)
     y[i * sy] = static_cast<T>(static_cast<C>(x[i * sx]) * scales[keep[i * sk]]);
 }

@@ -26,13 +26,36 @@ struct LinspaceArgs {
 
 namespace kernels {
 
+/// The numbers of arange, computed in C.
+template <class C>
+struct ArangeNumbers {
+  C start, step;
+  explicit ArangeNumbers(const ArangeArgs& a) : start(a.start.to<C>()), step(a.step.to<C>()) {}
+  GRADUS_HD C at(int64_t i) const { return start + static_cast<C>(i) * step; }
+};
+template <class T>
+using ArangeType = std::conditional_t<std::is_integral_v<T>, int64_t, double>;
+
+struct LinspaceNumbers {
+  double start, end, step;
+  int64_t steps;
+  explicit LinspaceNumbers(const LinspaceArgs& a)
+      : start(a.start),
+        end(a.end),
+        step(a.steps > 1 ? (a.end - a.start) / static_cast<double>(a.steps - 1) : 0),
+        steps(a.steps) {}
+  GRADUS_HD double at(int64_t i) const {
+    return i < (steps + 1) / 2 ? start + static_cast<double>(i) * step
+                               : end - static_cast<double>(steps - 1 - i) * step;
+  }
+};
+
 struct Arange {
   template <class T>
   static void run(const ArangeArgs& a, const Stream&) {
-    using C = std::conditional_t<std::is_integral_v<T>, int64_t, double>;
-    const C start = a.start.to<C>(), step = a.step.to<C>();
-    fill_by_index<T, C>(a.y, [=](int64_t first, int64_t n, C* values) {
-      for (int64_t i = 0; i < n; ++i) values[i] = start + static_cast<C>(first + i) * step;
+    using C = ArangeType<T>;
+    fill_by_index<T, C>(a.y, [numbers = ArangeNumbers<C>(a)](int64_t first, int64_t n, C* values) {
+      for (int64_t i = 0; i < n; ++i) values[i] = numbers.at(first + i);
     });
   }
 };
@@ -40,13 +63,8 @@ struct Arange {
 struct Linspace {
   template <class T>
   static void run(const LinspaceArgs& a, const Stream&) {
-    const double step = a.steps > 1 ? (a.end - a.start) / static_cast<double>(a.steps - 1) : 0;
-    fill_by_index<T, double>(a.y, [&a, step](int64_t first, int64_t n, double* values) {
-      for (int64_t i = 0; i < n; ++i) {
-        const int64_t k = first + i;
-        values[i] = k < (a.steps + 1) / 2 ? a.start + static_cast<double>(k) * step
-                                          : a.end - static_cast<double>(a.steps - 1 - k) * step;
-      }
+    fill_by_index<T, double>(a.y, [numbers = LinspaceNumbers(a)](int64_t first, int64_t n, double* values) {
+      for (int64_t i = 0; i < n; ++i) values[i] = numbers.at(first + i);
     });
   }
 };

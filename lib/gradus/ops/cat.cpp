@@ -13,7 +13,8 @@
 namespace gradus {
 namespace {
 
-constexpr auto kCat = KernelTable<CatArgs>("cat").host(kAllTypes, &kernels::cat_host);
+constexpr auto kCat =
+    KernelTable<CatArgs>("cat").host(kAllTypes, &kernels::cat_host).cuda<&kernels::cat_cuda>(kAllTypes);
 
 struct CatBackward : Node {
   CatBackward(int d, std::span<const Tensor> inputs) : dim(d) {

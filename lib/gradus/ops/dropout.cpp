@@ -6,7 +6,8 @@
 namespace gradus {
 namespace {
 
-constexpr auto kDropout = KernelTable<DropoutArgs>("dropout").host<kernels::DropoutKernel, kFloatingTypes>();
+constexpr auto kDropout =
+    KernelTable<DropoutArgs>("dropout").everywhere<kernels::DropoutKernel, kFloatingTypes>();
 
 Tensor drop(const Tensor& x, double p, const PhiloxStream& stream);
 

@@ -12,8 +12,9 @@ using detail::make;
 
 namespace {
 
-constexpr auto kArange = KernelTable<ArangeArgs>("arange").host<kernels::Arange, kNumericTypes>();
-constexpr auto kLinspace = KernelTable<LinspaceArgs>("linspace").host<kernels::Linspace, kFloatingTypes>();
+constexpr auto kArange = KernelTable<ArangeArgs>("arange").everywhere<kernels::Arange, kNumericTypes>();
+constexpr auto kLinspace =
+    KernelTable<LinspaceArgs>("linspace").everywhere<kernels::Linspace, kFloatingTypes>();
 
 DType dtype_of_number(Scalar value) { return value.is_floating_point() ? DType::float32 : value.kind(); }
 

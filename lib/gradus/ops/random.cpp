@@ -14,10 +14,12 @@ using detail::make;
 
 namespace {
 
-constexpr auto kUniform = KernelTable<RandomArgs>("uniform").host<kernels::UniformKernel, kFloatingTypes>();
-constexpr auto kNormal = KernelTable<RandomArgs>("normal").host<kernels::NormalKernel, kFloatingTypes>();
+constexpr auto kUniform =
+    KernelTable<RandomArgs>("uniform").everywhere<kernels::UniformKernel, kFloatingTypes>();
+constexpr auto kNormal =
+    KernelTable<RandomArgs>("normal").everywhere<kernels::NormalKernel, kFloatingTypes>();
 constexpr auto kRandint =
-    KernelTable<RandomIntArgs>("randint").host<kernels::RandomIntKernel, kNumericTypes>();
+    KernelTable<RandomIntArgs>("randint").everywhere<kernels::RandomIntKernel, kNumericTypes>();
 
 struct Range {
   int64_t least, most;
