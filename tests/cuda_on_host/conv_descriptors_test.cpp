@@ -35,9 +35,8 @@ TEST(ConvDescriptors, one_channel_is_both_layouts) {
 
 TEST(ConvDescriptors, images_that_one_call_can_take) {
   EXPECT_EQ(images_at_once(nchw({6, 2, 5, 5}), nchw({6, 3, 5, 5})), 6);
-  EXPECT_EQ(images_at_once(nchw({6, 2, 5, 5}), nchw({6, 3, 5, 5}), 160), 2);
-  EXPECT_EQ(images_at_once(nchw({6, 4, 5, 5}), nchw({6, 3, 5, 5}), 100), 1);
   EXPECT_EQ(images_at_once(nchw({3, 1, 32768, 32768}), nchw({3, 1, 1, 1})), 1);  // 2^30 elements each
+  EXPECT_EQ(images_at_once(nchw({3, 1, 1, 1}), nchw({3, 1, 32768, 32767})), 2);
   EXPECT_GRADUS_ERROR(images_at_once(nchw({1, 2, 32768, 32768}), nchw({1, 1, 1, 1})), "E-SIZE",
                       "an image of shape [1, 2, 32768, 32768]");
 }
@@ -59,7 +58,7 @@ TEST(ConvDescriptors, types_and_the_precision_of_float32) {
   }
 }
 
-class Readback : public ::testing::TestWithParam<const char*> {
+class ConvReadback : public ::testing::TestWithParam<const char*> {
  protected:
   void SetUp() override {
     if (std::string(GetParam()) == "stand_in") {
@@ -85,12 +84,12 @@ class Readback : public ::testing::TestWithParam<const char*> {
   Cudnn library_;
 };
 
-TEST_P(Readback, what_was_described) {
+TEST_P(ConvReadback, what_was_described) {
   const Device device(DeviceType::cuda);
   for (const DType dtype : {DType::float16, DType::bfloat16, DType::float32})
     for (const bool last : {false, true}) {
       const auto as = [&](const Shape& s) { return last ? nhwc(s, dtype) : nchw(s, dtype); };
-      const TensorArg x = as({2, 6, 9, 11}), w = as({4, 3, 3, 2}), y = as({2, 4, 4, 13});
+      const TensorArg x = as({2, 6, 9, 11}), w = as({4, 3, 3, 2}), y = as({2, 4, 4, 12});
       const Window window{{2, 1}, {1, 2}, {2, 3}, 2};
       const ConvProblem p =
           conv_problem(ConvProduct::forward, conv_format(x, y), x, w, y, window, true, false);
@@ -122,12 +121,12 @@ TEST_P(Readback, what_was_described) {
       EXPECT_EQ(library_.cudnnGetConvolution2dForwardOutputDim(d.conv, d.x, d.w, &out[0], &out[1], &out[2],
                                                                &out[3]),
                 CUDNN_STATUS_SUCCESS);
-      EXPECT_EQ(out, (std::array<int, 4>{2, 4, 4, 13}));
+      EXPECT_EQ(out, (std::array<int, 4>{2, 4, 4, 12}));
     }
 }
 
 // What images_at_once() and the checks for empty tensors rest on.
-TEST_P(Readback, what_a_descriptor_refuses) {
+TEST_P(ConvReadback, what_a_descriptor_refuses) {
   cudnnTensorDescriptor_t t;
   ASSERT_EQ(library_.cudnnCreateTensorDescriptor(&t), CUDNN_STATUS_SUCCESS);
   const auto set = [&](int n, int c) {
@@ -139,7 +138,7 @@ TEST_P(Readback, what_a_descriptor_refuses) {
   library_.cudnnDestroyTensorDescriptor(t);
 }
 
-TEST_P(Readback, a_refusal_names_the_call) {
+TEST_P(ConvReadback, a_refusal_names_the_call) {
   ConvProblem p =
       conv_problem(ConvProduct::forward, CUDNN_TENSOR_NCHW, nchw({1, 2, 3, 3}), nchw({4, 2, 1, 1}),
                    nchw({1, 4, 3, 3}), {{1, 1}, {0, 0}, {1, 1}, 1}, false, true);
@@ -148,7 +147,7 @@ TEST_P(Readback, a_refusal_names_the_call) {
                       "cudnnSetConvolution2dDescriptor: CUDNN_STATUS_BAD_PARAM");
 }
 
-INSTANTIATE_TEST_SUITE_P(ConvDescriptors, Readback, ::testing::Values("stand_in", "nvidia"),
+INSTANTIATE_TEST_SUITE_P(ConvDescriptors, ConvReadback, ::testing::Values("stand_in", "nvidia"),
                          [](const auto& info) { return std::string(info.param); });
 
 }  // namespace

@@ -110,7 +110,7 @@ TEST(MatmulDescriptors, types_and_the_precision_of_float32) {
 }
 
 // What can be asked of either library.
-class Readback : public ::testing::TestWithParam<const char*> {
+class MatmulReadback : public ::testing::TestWithParam<const char*> {
  protected:
   void SetUp() override {
     if (std::string(GetParam()) == "stand_in") {
@@ -148,7 +148,7 @@ class Readback : public ::testing::TestWithParam<const char*> {
   CublasLt library_;
 };
 
-TEST_P(Readback, what_was_described) {
+TEST_P(MatmulReadback, what_was_described) {
   for (const DType dtype : {DType::float16, DType::bfloat16, DType::float32, DType::float64})
     for (const bool bias : {false, true}) {
       const TensorArg vector = bias ? row_major({4}, dtype, 512) : TensorArg{};
@@ -170,12 +170,12 @@ TEST_P(Readback, what_was_described) {
     }
 }
 
-TEST_P(Readback, a_preference_is_taken) {
+TEST_P(MatmulReadback, a_preference_is_taken) {
   const MatmulProblem p = problem({row_major({1, 2, 3}), row_major({1, 3, 4}), {}, row_major({1, 2, 4})});
   EXPECT_NO_THROW(matmul_preference(library_, p, Device(DeviceType::cuda)));
 }
 
-INSTANTIATE_TEST_SUITE_P(MatmulDescriptors, Readback, ::testing::Values("stand_in", "nvidia"),
+INSTANTIATE_TEST_SUITE_P(MatmulDescriptors, MatmulReadback, ::testing::Values("stand_in", "nvidia"),
                          [](const auto& info) { return std::string(info.param); });
 
 }  // namespace

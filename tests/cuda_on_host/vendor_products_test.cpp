@@ -5,11 +5,14 @@
 #include <cuda_on_host/runtime.h>
 #include <cuda_runtime_api.h>
 #include <cudnn.h>
+#include <gradus/backends/cuda/conv_problem.h>
 #include <gradus/gradus.h>
 #include <support/expect_error.h>
 
 #include <cmath>
+#include <functional>
 #include <thread>
+#include <utility>
 
 namespace gradus {
 namespace {
@@ -187,6 +190,17 @@ TEST_F(CudaProducts, the_three_products_in_both_layouts) {
       expect_same([&](Device d) { return Conv(d, last, dtype).forward(); }, 1e-4);
       expect_same([&](Device d) { return Conv(d, last, dtype).gradients(); }, 2e-3);
     }
+}
+
+TEST_F(CudaProducts, more_images_than_cudnn_counts) {
+  const int64_t most = std::exchange(cuda::largest_numel, 2 * 432);  // two images at once, of three
+  for (const bool last : {false, true}) {
+    expect_same([&](Device d) { return Conv(d, last).forward(); }, 1e-4);
+    expect_same([&](Device d) { return Conv(d, last).gradients(); }, 2e-3);
+  }
+  backends::cudnn::benchmark = true;  // trying must not spoil a sum that has begun
+  expect_same([](Device d) { return Conv(d, true).gradients(); }, 2e-3);
+  cuda::largest_numel = most;
 }
 
 TEST_F(CudaProducts, tf32_of_convolutions_has_a_switch_of_its_own) {

@@ -80,13 +80,13 @@ ConvProblem conv_problem(ConvProduct product, cudnnTensorFormat_t format, const 
   return p;
 }
 
-int64_t images_at_once(const TensorArg& x, const TensorArg& y, int64_t limit) {
+int64_t images_at_once(const TensorArg& x, const TensorArg& y) {
   const int64_t batch = x.sizes[0];
   const int64_t image = std::max(x.numel(), y.numel()) / batch;
-  GRADUS_CHECK(image <= limit, "E-SIZE", "conv2d: an image of shape ", x.sizes, ", or its result of shape ",
-               y.sizes, ", has more than ", limit, " elements, which is all that cuDNN takes",
-               hint("cut the image into tiles"));
-  return std::min(batch, limit / image);
+  GRADUS_CHECK(image <= largest_numel, "E-SIZE", "conv2d: an image of shape ", x.sizes,
+               ", or its result of shape ", y.sizes, ", has more than ", largest_numel,
+               " elements, which is all that cuDNN takes", hint("cut the image into tiles"));
+  return std::min(batch, largest_numel / image);
 }
 
 ConvDescriptors::ConvDescriptors(const Cudnn& dnn, const ConvProblem& p, Device device) : library_(dnn) {

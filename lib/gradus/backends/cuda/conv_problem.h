@@ -36,9 +36,10 @@ bool lies_as(const TensorArg& t, const Shape& strides);
 /// The strides of an operand of `sizes` in a problem of that format.
 Shape strides_in(cudnnTensorFormat_t format, const Shape& sizes);
 
-/// How many images of a convolution go into one call: cuDNN's tensors have fewer than 2^31 elements. Throws
-/// E-SIZE where one image has more.
-int64_t images_at_once(const TensorArg& x, const TensorArg& y, int64_t limit = (int64_t{1} << 31) - 1);
+/// cuDNN's tensors have fewer than 2^31 elements. Tests make it less.
+inline int64_t largest_numel = (int64_t{1} << 31) - 1;
+/// How many images of a convolution therefore go into one call. Throws E-SIZE where one image has more.
+int64_t images_at_once(const TensorArg& x, const TensorArg& y);
 
 /// cuDNN's descriptors of a problem.
 class ConvDescriptors {
