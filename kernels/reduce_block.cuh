@@ -60,7 +60,11 @@ struct ReduceShape {
   int width = 0;              // most threads side by side, where vertical: a power of two
   int64_t parts = 1, part_length = 0;
 
-  GRADUS_HD int width_of(int block_size) const { return width < block_size ? width : block_size; }
+  GRADUS_HD int width_of(int block_size) const {
+    int w = width < block_size ? width : block_size;
+    while (block_size % w != 0) w /= 2;
+    return w;
+  }
   GRADUS_HD int64_t tiles(int block_size) const {
     const int64_t each = vertical ? width_of(block_size) : teams.rows_of(block_size);
     return (outputs + each - 1) / each;
@@ -255,6 +259,15 @@ inline void cut(ReduceShape& shape, int block_size) {
   if (shape.part_length > 0) shape.parts = (shape.length + shape.part_length - 1) / shape.part_length;
 }
 
+// A warp side by side reads whole lines; more where there is little to reduce and many outputs.
+inline int width_for(int64_t outputs, int64_t length, int block_size) {
+  int width = 1;
+  while (width < kWarpSize && width < outputs) width *= 2;
+  while (width < block_size && length < block_size / width * 2 * kLeast && outputs / width > kBlocks)
+    width *= 2;
+  return width;
+}
+
 /// For blocks of block_size threads and packs of `pack` elements. There is at least one output.
 inline ReduceShape shape_of(const reduction::Nest& nest, int pack, int block_size) {
   ReduceShape shape;
@@ -265,8 +278,7 @@ inline ReduceShape shape_of(const reduction::Nest& nest, int pack, int block_siz
   shape.length = shape.reduced.numel();
   if (shape.vertical) {
     shape.output_stride = nest.kept[nest.kept_count - 1].y;
-    shape.width = 1;
-    while (shape.width < kWarpSize && shape.width < shape.outputs) shape.width *= 2;
+    shape.width = width_for(shape.outputs, shape.length, block_size);
   } else {
     shape.rest = nest.reduced[nest.reduced_count - 1].size % pack;
     shape.teams = Teams::for_length(shape.length);

@@ -71,6 +71,7 @@ void launch_reduce(Runner run, const Case& c, const T* x, const Op& op, int64_t 
   using Total = typename Op::Total;
   const reduction::Nest nest = reduction::make_nest(c.x(), c.y());
   ReduceShape shape = reduce_plan::shape_of(nest, V, 64);
+  if (shape.vertical && parts > 1) shape.width = 64;
   if ((shape.vertical || shape.teams.lanes == 0) && shape.length >= parts) {
     shape.part_length = (shape.length + parts - 1) / parts;
     shape.parts = (shape.length + shape.part_length - 1) / shape.part_length;
@@ -238,6 +239,7 @@ TEST(ReducePlan, CutsFewOutputsAndLeavesMany) {
   EXPECT_TRUE(columns.vertical);
   EXPECT_EQ(columns.width, 16);
   EXPECT_EQ(columns.parts, reduce_plan::kBlocks);
+  EXPECT_EQ(plan({{16, 1 << 22}, {0, 1}, 0b01}).width, 256);  // a thread for each of many short columns
   EXPECT_EQ(plan({{int64_t{1} << 33}, {0}, 1}).part_length, 1 << 22);
 }
 
