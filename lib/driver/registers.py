@@ -19,8 +19,10 @@ if __package__ in (None, ""):  # run as a program
     __package__ = "driver"  # noqa: A001
 from .shell import Failure, say  # noqa: E402
 
-# Kernels that may spill: a pattern for the name that `--list` prints, and why. All others are hot.
-MAY_SPILL = {}
+# Kernels that may spill: a pattern for "name (arch)", with the name as `--list` prints it, and why. All others are hot.
+MAY_SPILL = {
+    r"^ladder::(Vectorized|WarpTiles)<.* \(sm_1\d\d\)": "tiles of 128 registers a thread for 8.0 and 9.0; newer GPUs lack up to 20",
+}
 
 ENTRY = re.compile(r"ptxas info    ?: Compiling entry function '(\S+)' for '(\S+)'")
 FUNCTION = re.compile(r"ptxas info    ?: Function properties for (\S+)")
@@ -97,7 +99,7 @@ def gather(build):
 
 def excuse(kernel):
     """Why this kernel may spill; None for a hot one."""
-    return next((why for pattern, why in MAY_SPILL.items() if re.search(pattern, kernel["name"])), None)
+    return next((why for pattern, why in MAY_SPILL.items() if re.search(pattern, f"{kernel['name']} ({kernel['arch']})")), None)
 
 
 def problems(record):

@@ -96,7 +96,7 @@ class Registers(Case):
     def test_a_kernel_that_may_spill(self):
         self.compile(PTXAS)
         self.commands("x.cu.o")
-        with mock.patch.object(registers, "MAY_SPILL", {r"Add<float>": "made up", r"helper": "made up"}):
+        with mock.patch.object(registers, "MAY_SPILL", {r"^Add<float> \(sm_80\)": "made up", r"^helper": "made up"}):
             status, said = self.check()
         self.assertEqual((status, "with spills: 2, hot ones among them: 0" in said), (0, True))
 
