@@ -163,7 +163,7 @@ def bench_pieces(check):
         return [Piece("benchmarks of the CPU, once", lambda: bench(check, "--device", "cpu", "--quick"), resumable=True)]
     return [Piece("benchmarks on cuda", lambda: bench(check, "--device", "cuda"), resumable=True),
             Piece("benchmarks of cpu and sim", lambda: bench(check), resumable=True),
-            Piece("PyTorch", peer)]
+            Piece("PyTorch", lambda: peer(check))]
 
 
 def bench(check, *more):
@@ -183,12 +183,16 @@ def bench(check, *more):
     return FAILED, tail(log, 1)
 
 
-def peer():
-    """PyTorch on the GPU is not measured yet; what is said is whether it could be."""
+def peer(check):
+    """PyTorch's train steps on the same GPU, where python3 has a PyTorch that can use it."""
     ask = "import json, torch; print(json.dumps([torch.__version__, torch.version.cuda, torch.cuda.is_available()]))"
     text = shell.output_of(["python3", "-c", ask])
     if not text:
         return SKIPPED, "python3 has no torch"
     version, cuda, usable = json.loads(text.splitlines()[-1])
-    return SKIPPED, (f"PyTorch {version} is here (CUDA {cuda}, {'a' if usable else 'no'} GPU for it); this version has no "
-                     "peer that measures it on a GPU")
+    if not usable:
+        return SKIPPED, f"PyTorch {version} (CUDA {cuda}) finds no GPU that it can use"
+    log = check.logs / "torch_peer.log"
+    status = limited(["python3", ROOT / "benchmarks" / "peers" / "torch_peer.py", "--device", "cuda", "--json",
+                      check.out / "torch_peer.json"], log, check.clock)
+    return (PASSED, f"PyTorch {version}") if status == 0 else (FAILED, tail(log, 1))
