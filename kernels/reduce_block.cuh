@@ -148,6 +148,12 @@ struct ReduceElements {
   GRADUS_HD void fold(const T* from, int64_t begin, int64_t end, int64_t step, Total (&lane)[V]) const {
     GRADUS_UNROLL
     for (int v = 0; v < V; ++v) lane[v] = op.none();
+    if (shape.length >= WideDivisor::kSmall &&
+        shape.reduced.count > 1) {  // seldom: short code, not fast code
+      GRADUS_NO_UNROLL
+      for (int64_t i = begin; i < end; i += step) add(load_pack<V>(from + shape.reduced.at(i).x), i, lane);
+      return;
+    }
     int64_t i = begin;
     for (; i + (kInFlight - 1) * step < end; i += kInFlight * step) {
       Pack<T, V> pack[kInFlight];
@@ -160,7 +166,9 @@ struct ReduceElements {
     for (; i < end; i += step) add(load(from, i), i, lane);
   }
   GRADUS_HD Pack<T, V> load(const T* from, int64_t i) const {
-    return load_pack<V>(from + shape.reduced.at(i).x);
+    const int64_t at = shape.reduced.count == 1 ? i * shape.reduced.x[0]
+                                                : shape.reduced.x_of_small(static_cast<uint32_t>(i));
+    return load_pack<V>(from + at);
   }
   GRADUS_HD void add(const Pack<T, V>& pack, int64_t i, Total (&lane)[V]) const {
     GRADUS_UNROLL
