@@ -2,6 +2,8 @@
 #include <gradus/gradus.h>
 #include <gradus/runtime/observer.h>
 
+#include <cmath>
+
 #include "support/expect_error.h"
 #include "support/temp_dir.h"
 
@@ -60,6 +62,51 @@ TEST(TrainStep, a_warm_step_of_the_cnn_allocates_nothing_and_launches_few_kernel
   EXPECT_EQ(launched.names, kLaunches);
   EXPECT_EQ(used.launches, static_cast<int64_t>(kLaunches.size()));
 }
+
+// On devices that queue work the host must not wait for it: the step is then as fast as its kernels.
+// (.item(), which a program calls to print a loss, does wait.)
+struct EveryQueue : ::testing::TestWithParam<DeviceType> {};
+
+TEST_P(EveryQueue, a_warm_step_of_the_cnn_never_waits_and_copies_nothing_to_or_from_the_host) {
+  const Device device(GetParam());
+  manual_seed(0);
+  Cnn model;
+  model.to(device);
+  Adam adam(model.parameters());
+  const nn::CrossEntropyLoss criterion;
+  const Tensor x = rand({16, 1, 28, 28}).contiguous(MemoryFormat::channels_last).to(device);
+  const Tensor y = randint(10, {16}).to(device);
+  Tensor loss;
+  const auto step = [&] {
+    adam.zero_grad();
+    loss = criterion(model(x), y);
+    loss.backward();
+    adam.step();
+  };
+  for (int i = 0; i < 2; ++i) step();
+  synchronize(device);
+  const Stats before = stats(device);
+  LaunchNames launched;
+  step();
+  const Stats used = stats(device) - before;
+  EXPECT_EQ(used.synchronizations, 0);
+  EXPECT_EQ(used.copies_h2d, 0);
+  EXPECT_EQ(used.copies_d2h, 0);
+  EXPECT_EQ(used.driver_allocations, 0);
+  EXPECT_EQ(used.driver_frees, 0);
+  EXPECT_EQ(launched.names, kLaunches);
+  EXPECT_EQ(used.launches, static_cast<int64_t>(kLaunches.size()));
+  EXPECT_TRUE(std::isfinite(loss.item<float>()));
+  EXPECT_EQ((stats(device) - before).synchronizations, 1) << "item() waits, and that is counted";
+}
+std::vector<DeviceType> queues() {
+  std::vector<DeviceType> found;
+  for (const DeviceType type : {DeviceType::sim, DeviceType::cuda})
+    if (is_available(type)) found.push_back(type);
+  return found;
+}
+INSTANTIATE_TEST_SUITE_P(TrainStep, EveryQueue, ::testing::ValuesIn(queues()),
+                         [](const auto& info) { return std::string(to_string(info.param)); });
 
 TEST(TrainStep, the_loss_of_a_small_network_goes_down) {
   manual_seed(0);
