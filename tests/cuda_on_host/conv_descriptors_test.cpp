@@ -37,6 +37,7 @@ TEST(ConvDescriptors, images_that_one_call_can_take) {
   EXPECT_EQ(images_at_once(nchw({6, 2, 5, 5}), nchw({6, 3, 5, 5})), 6);
   EXPECT_EQ(images_at_once(nchw({3, 1, 32768, 32768}), nchw({3, 1, 1, 1})), 1);  // 2^30 elements each
   EXPECT_EQ(images_at_once(nchw({3, 1, 1, 1}), nchw({3, 1, 32768, 32767})), 2);
+  EXPECT_EQ(images_at_once(nchw({100, 1, 32768, 1023}), nchw({100, 1, 1, 1})), 64);  // 64.06 would fit
   EXPECT_GRADUS_ERROR(images_at_once(nchw({1, 2, 32768, 32768}), nchw({1, 1, 1, 1})), "E-SIZE",
                       "an image of shape [1, 2, 32768, 32768]");
 }

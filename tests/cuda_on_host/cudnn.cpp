@@ -168,7 +168,8 @@ bool is_aligned(const void* data) { return reinterpret_cast<uintptr_t>(data) % 1
 cudnnStatus_t queue(cudnnHandle_t handle, const Call& call, size_t needed) {
   if (!handle || handle->device != current_device) return kBad;
   if (const cudnnStatus_t status = call.problem.status()) return status;
-  if (!is_aligned(call.x) || !is_aligned(call.w) || !is_aligned(call.y)) return kBad;
+  if (!is_aligned(call.x) || !is_aligned(call.w) || !is_aligned(call.y) || !is_aligned(call.bias))
+    return kBad;
   if (call.workspace_bytes < needed || (needed > 0 && !call.workspace)) return kBad;
   const int error = enqueue(handle->stream, [call, device = handle->device] { convolve(call, device); });
   return error ? CUDNN_STATUS_EXECUTION_FAILED : kOk;

@@ -286,7 +286,7 @@ TEST_F(CudaProducts, a_convolution_at_an_odd_address_and_of_a_strided_weight) {
   expect_same([](Device d) {
     const Tensor x = random({2 * 3 * 5 * 5 + 1}, d).narrow(0, 1, 150).view({2, 3, 5, 5});
     const Tensor w = random({2, 2, 3, 4}, d).permute({3, 2, 0, 1});
-    return conv2d(x, w);
+    return conv2d(x, w, random({9}, d).narrow(0, 1, 4));
   });
 }
 

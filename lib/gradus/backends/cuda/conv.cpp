@@ -15,6 +15,8 @@ namespace {
 
 constexpr uintptr_t kAlignment = 16;  // bytes: what kernels for tensor cores load at once
 
+bool is_aligned(const TensorArg& t) { return reinterpret_cast<uintptr_t>(t.address) % kAlignment == 0; }
+
 // An operand in the layout of a problem: itself, or a copy. Weights lie row-major in a model and are copied
 // for NHWC at each call: they are small, and change with every step.
 class Dense {
@@ -22,7 +24,7 @@ class Dense {
   Dense(const TensorArg& t, cudnnTensorFormat_t format, bool is_output, const Stream& stream)
       : original_(t), arg_(t), stream_(stream) {
     const Shape strides = strides_in(format, t.sizes);
-    if (lies_as(t, strides) && reinterpret_cast<uintptr_t>(t.address) % kAlignment == 0) return;
+    if (lies_as(t, strides) && is_aligned(t)) return;
     memory_.emplace(static_cast<size_t>(t.numel()) * element_size(t.dtype), stream);
     arg_.address = memory_->data();
     arg_.strides = strides;
@@ -63,7 +65,8 @@ void convolve(ConvProduct product, const Operands& o, const Window& window, cons
   ConvDevice& device = ConvDevice::of(stream.device);
   const int64_t batch = o.x.sizes[0], step = images_at_once(o.x, o.y);
   cudnnTensorFormat_t format = conv_format(o.x, o.y);
-  const Operands first{images(o.x, 0, step), o.w, images(o.y, 0, step), o.bias};
+  const TensorArg fused = is_aligned(o.bias) ? o.bias : TensorArg{};
+  const Operands first{images(o.x, 0, step), o.w, images(o.y, 0, step), fused};
   if (format == CUDNN_TENSOR_NHWC && !device.can_run(problem_of(product, format, first, window)))
     format = CUDNN_TENSOR_NCHW;  // for which it has more
   const Dense x(o.x, format, product == ConvProduct::input, stream),
@@ -71,11 +74,11 @@ void convolve(ConvProduct product, const Operands& o, const Window& window, cons
       y(o.y, format, product == ConvProduct::forward, stream);
   for (int64_t i = 0; i < batch; i += step) {
     const int64_t n = std::min(step, batch - i);
-    const Operands part{images(x.arg(), i, n), w.arg(), images(y.arg(), i, n), o.bias};
+    const Operands part{images(x.arg(), i, n), w.arg(), images(y.arg(), i, n), fused};
     const bool added_bias = device.run(problem_of(product, format, part, window),
                                        {part.x.address, part.w.address, part.y.address, part.bias.address},
                                        product == ConvProduct::weight && i > 0, stream);
-    if (part.bias.present() && !added_bias) add_bias(part.y, part.bias, 1, stream);
+    if (o.bias.present() && !added_bias) add_bias(part.y, o.bias, 1, stream);
   }
   (product == ConvProduct::forward ? y : product == ConvProduct::input ? x : w).store();
 }

@@ -86,7 +86,9 @@ int64_t images_at_once(const TensorArg& x, const TensorArg& y) {
   GRADUS_CHECK(image <= largest_numel, "E-SIZE", "conv2d: an image of shape ", x.sizes,
                ", or its result of shape ", y.sizes, ", has more than ", largest_numel,
                " elements, which is all that cuDNN takes", hint("cut the image into tiles"));
-  return std::min(batch, largest_numel / image);
+  const int64_t most = largest_numel / image;
+  constexpr int64_t kRound = 16;  // keeps the addresses of the parts aligned
+  return most >= batch ? batch : most > kRound ? most / kRound * kRound : most;
 }
 
 ConvDescriptors::ConvDescriptors(const Cudnn& dnn, const ConvProblem& p, Device device) : library_(dnn) {
