@@ -58,11 +58,9 @@ struct PoolAxis {
     int first, last;
   };
   GRADUS_HD Reach reach(int s) const {
-    if (adaptive) {
-      const auto first = static_cast<int>(int64_t{s} * outputs / size);
-      const auto last = static_cast<int>((int64_t{s + 1} * outputs + size - 1) / size);
-      return {first > 0 ? first - 1 : 0, last < outputs ? last : outputs - 1};
-    }
+    if (adaptive)
+      return {static_cast<int>(int64_t{s} * outputs / size),
+              static_cast<int>((int64_t{s + 1} * outputs + size - 1) / size) - 1};
     const int from = s + padding, over = from - (kernel - 1) * dilation;  // over > 0: windows end before s
     const auto by = static_cast<int>(stride.value());
     const int first = over <= 0 ? 0 : static_cast<int>(stride.divide(static_cast<uint32_t>(over + by - 1)));
