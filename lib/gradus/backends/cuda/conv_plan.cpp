@@ -16,8 +16,11 @@ constexpr size_t kWorkspaceLimit = size_t{1} << 30;  // bytes; faster algorithms
 
 bool is_out_of_memory(const Error& error) { return error.code() == "E-OUT-OF-MEMORY"; }
 
-// The category of a status is its thousands.
-bool is_unsupported(cudnnStatus_t status) { return status / 1000 == CUDNN_STATUS_NOT_SUPPORTED / 1000; }
+// NOT_SUPPORTED, BAD_PARAM and their kinds, whose thousands are the same: the call queued nothing.
+bool is_refused(cudnnStatus_t status) {
+  const int kind = status / 1000;
+  return kind == CUDNN_STATUS_NOT_SUPPORTED / 1000 || kind == CUDNN_STATUS_BAD_PARAM / 1000;
+}
 
 // 1 and 0 in the type that cuDNN scales with.
 struct Factors {
@@ -50,7 +53,7 @@ std::vector<Candidate> estimate(cudnnHandle_t handle, const ConvDescriptors& d, 
   typename Calls::Perf perf[Calls::kAlgorithms];
   int count = 0;
   const cudnnStatus_t status = Calls::estimate(handle, d, &count, perf);
-  if (!is_unsupported(status)) check(cudnn(), status, "cudnnGetConvolutionAlgorithm", device);
+  if (!is_refused(status)) check(cudnn(), status, "cudnnGetConvolutionAlgorithm", device);
   return usable(perf, count, p.math);
 }
 
@@ -79,12 +82,12 @@ cudnnStatus_t run_with_bias(cudnnHandle_t handle, ConvPlan& plan, const ConvAddr
     return CUDNN_STATUS_NOT_SUPPORTED;
   const cudnnStatus_t status =
       ConvForwardCalls::run_with_bias(handle, plan.descriptors, a, c.algorithm, scratch, f.one(), f.zero());
-  if (is_unsupported(status)) plan.fuses_bias = false;
+  if (is_refused(status)) plan.fuses_bias = false;
   return status;
 }
 
-// One try. NOT_SUPPORTED, and nothing queued, if the algorithm is not for this problem after all;
-// E-OUT-OF-MEMORY if its workspace cannot be had.
+// One try. A refusal if the algorithm is not for this problem after all; E-OUT-OF-MEMORY if its workspace
+// cannot be had.
 template <class Calls>
 cudnnStatus_t attempt(cudnnHandle_t handle, ConvPlan& plan, const ConvProblem& p, const ConvAddresses& a,
                       const Candidate& c, bool accumulate, const Stream& stream, bool* added_bias) {
@@ -96,7 +99,7 @@ cudnnStatus_t attempt(cudnnHandle_t handle, ConvPlan& plan, const ConvProblem& p
   if (p.has_bias) {
     const cudnnStatus_t status = run_with_bias(handle, plan, a, c, scratch, f);
     *added_bias = status == CUDNN_STATUS_SUCCESS;
-    if (!is_unsupported(status)) return status;
+    if (!is_refused(status)) return status;
   }
   return Calls::run(handle, plan.descriptors, a, c.algorithm, scratch, f.one(),
                     accumulate ? f.one() : f.zero());
@@ -158,7 +161,7 @@ bool ConvDevice::run_as(ConvPlan& plan, const ConvProblem& problem, const ConvAd
     try {
       const cudnnStatus_t status = attempt<Calls>(handle_, plan, problem, addresses, plan.candidates[i],
                                                   accumulate, stream, &added_bias);
-      if (is_unsupported(status) && !last) {
+      if (is_refused(status) && !last) {
         plan.candidates.erase(plan.candidates.begin() + static_cast<std::ptrdiff_t>(i));
         continue;
       }
