@@ -1,7 +1,7 @@
 // Element-wise kernels: y[i] = f(x0[i], x1[i], …) over broadcast, strided operands. An op gives a functor
 //   struct Gelu { template <class T> GRADUS_HD T operator()(T x) const; };
 // that computes in ComputeType<T>, or, where it needs the op's numbers, one whose bind<T>(args) returns such
-// a functor. This file has the loops: host loops for cpu and sim, a grid-stride kernel for CUDA.
+// a functor. This file has the loops of cpu and sim; elementwise_block.cuh has the body that a GPU runs.
 #pragma once
 #include <gradus/base/dtype.h>
 #include <gradus/base/parallel.h>

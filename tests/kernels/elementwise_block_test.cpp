@@ -144,6 +144,8 @@ TEST(ElementwiseBlock, RowsOfAWiderMatrix) {
   EXPECT_EQ(check(Neg(), y, odd), Vectors{1});
   Memory<float> whole({5, 8}, {8, 1});
   EXPECT_EQ(check(Neg(), whole, a), Vectors{4});
+  Memory<float> short_rows({5, 6}, {8, 1}), b({5, 6}, {8, 1}, 0, 3);  // a vector would reach over their ends
+  EXPECT_EQ(check(Neg(), short_rows, b), Vectors{1});
 }
 
 TEST(ElementwiseBlock, AnyStrides) {
