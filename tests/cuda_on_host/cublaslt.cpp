@@ -39,7 +39,8 @@ struct Handle {
 template <class T, class Opaque>
 T& as(Opaque* opaque) {
   static_assert(sizeof(T) <= sizeof(opaque->data));
-  return *reinterpret_cast<T*>(opaque->data);
+  void* memory = opaque->data;
+  return *static_cast<T*>(memory);
 }
 template <class T, class Opaque>
 const T& as(const Opaque* opaque) {
