@@ -8,7 +8,8 @@ namespace gradus::kernels {
 namespace radix {
 
 inline constexpr int kBits = 4, kDigits = 1 << kBits;
-inline constexpr int kEach = 8;  // keys of a thread: neighbours
+/// Keys of a block, whatever its threads: each has neighbours.
+inline constexpr int64_t kTile = 2048;
 
 /// The sum of `value` over the threads before this one. `sums`: size() elements of shared memory, free again
 /// on return.
@@ -35,7 +36,17 @@ struct Digit {
   GRADUS_HD int of(uint32_t key) const { return static_cast<int>(key >> shift) & (kDigits - 1); }
 };
 
-constexpr int64_t tiles(int64_t count, int block_size) { return blocks_for(count, kEach * block_size); }
+constexpr int64_t tiles(int64_t count) { return (count + kTile - 1) / kTile; }
+
+/// Calls f(i) for the keys of the calling thread, in order.
+template <Block B, class F>
+GRADUS_HD void for_each_key(const B& block, int64_t count, const F& f) {
+  const int64_t each = (kTile + block.size() - 1) / block.size();
+  const int64_t tile = block.group_index() * kTile, first = tile + block.thread_rank() * each;
+  const int64_t tile_end = tile + kTile < count ? tile + kTile : count;
+  const int64_t end = first + each < tile_end ? first + each : tile_end;
+  for (int64_t i = first; i < end; ++i) f(i);
+}
 
 /// A counter for each digit and thread of a block. start(d, t): keys of the tile before those with digit d
 /// that thread t has, in sorted order.
@@ -51,8 +62,7 @@ class Ranks {
     int64_t* sums = block.template shared<int64_t>(block.size());
     const int rank = block.thread_rank();
     for (int d = 0; d < kDigits; ++d) start(d, rank) = 0;
-    const int64_t first = (block.group_index() * threads_ + rank) * kEach;
-    for (int64_t i = first; i < first + kEach && i < digit.count; ++i) ++start(digit.of(keys[i]), rank);
+    for_each_key(block, digit.count, [&](int64_t i) { ++start(digit.of(keys[i]), rank); });
     block.sync();
     uint32_t* run = counters_ + rank * (kDigits + 1);  // kDigits counters in a row
     uint32_t total = 0;
@@ -86,17 +96,17 @@ struct SortCount {
   uint32_t* counts;
 
   static constexpr bool supports(int block_size) { return any_size(block_size); }
-  int64_t groups(int block_size) const { return radix::tiles(digit.count, block_size); }
+  int64_t groups(int) const { return radix::tiles(digit.count); }
   size_t shared_bytes(int block_size) const { return radix::Ranks::shared_bytes(block_size); }
 
   template <Block B>
   GRADUS_HD void operator()(B& block) const {
     const radix::Ranks ranks(block, digit, keys);
-    const int64_t tile_size = int64_t{radix::kEach} * block.size(), from = block.group_index() * tile_size;
-    const auto all = static_cast<uint32_t>(digit.count - from < tile_size ? digit.count - from : tile_size);
+    const int64_t left = digit.count - block.group_index() * radix::kTile;
+    const auto all = static_cast<uint32_t>(left < radix::kTile ? left : radix::kTile);
     for (int d = block.thread_rank(); d < radix::kDigits; d += block.size()) {
       const uint32_t end = d + 1 < radix::kDigits ? ranks.start(d + 1, 0) : all;
-      counts[d * radix::tiles(digit.count, block.size()) + block.group_index()] = end - ranks.start(d, 0);
+      counts[d * radix::tiles(digit.count) + block.group_index()] = end - ranks.start(d, 0);
     }
   }
 };
@@ -136,7 +146,7 @@ struct SortMove {
   uint32_t *sorted_keys, *sorted_numbers;
 
   static constexpr bool supports(int block_size) { return any_size(block_size); }
-  int64_t groups(int block_size) const { return radix::tiles(digit.count, block_size); }
+  int64_t groups(int) const { return radix::tiles(digit.count); }
   size_t shared_bytes(int block_size) const {
     return radix::Ranks::shared_bytes(block_size) + shared_size<uint32_t>(radix::kDigits);
   }
@@ -147,16 +157,14 @@ struct SortMove {
     const int rank = block.thread_rank();
     uint32_t* shift = block.template shared<uint32_t>(radix::kDigits);  // from place in the tile to place
     for (int d = rank; d < radix::kDigits; d += block.size())
-      shift[d] =
-          starts[d * radix::tiles(digit.count, block.size()) + block.group_index()] - ranks.start(d, 0);
+      shift[d] = starts[d * radix::tiles(digit.count) + block.group_index()] - ranks.start(d, 0);
     block.sync();
-    const int64_t first = (block.group_index() * block.size() + rank) * radix::kEach;
-    for (int64_t i = first; i < first + radix::kEach && i < digit.count; ++i) {
+    radix::for_each_key(block, digit.count, [&](int64_t i) {
       const int d = digit.of(keys[i]);
       const uint32_t to = shift[d] + ranks.start(d, rank)++;
       sorted_keys[to] = keys[i];
       sorted_numbers[to] = numbers[i];
-    }
+    });
   }
 };
 

@@ -1,10 +1,13 @@
 #include "kernels/cat.cuh"
 
+#include <gradus/ops/arithmetic.h>
 #include <gradus/ops/cat.h>
+#include <gradus/ops/clamp.h>
 #include <gradus/ops/common.h>
 #include <gradus/ops/copy.h>
 #include <gradus/ops/factories.h>
 #include <gradus/ops/index.h>
+#include <gradus/ops/unary.h>
 #include <gradus/ops/view.h>
 
 #include <algorithm>
@@ -86,10 +89,12 @@ MemoryFormat common_format(std::span<const Tensor> inputs) {
   return MemoryFormat::channels_last;
 }
 
-// The index along a dimension of size n of what stands at i, which may lie outside.
-int64_t border_index(int64_t i, int64_t n, PadMode mode) {
-  if (mode == PadMode::replicate) return std::clamp<int64_t>(i, 0, n - 1);
-  return i < 0 ? -i : i >= n ? 2 * (n - 1) - i : i;
+// For each place of a padded dimension of size n, the element that stands there. Made on the device: no host
+// waits for it.
+Tensor border_index(int64_t n, int64_t before, int64_t after, PadMode mode, Device device) {
+  const Tensor i = arange(-before, n + after, 1, {.device = device});
+  if (mode == PadMode::replicate) return clamp(i, 0, n - 1);
+  return (n - 1) - abs((n - 1) - abs(i));  // reflected at 0, then at n - 1
 }
 
 // Pads one dimension by picking elements.
@@ -98,9 +103,7 @@ Tensor pad_border(const Tensor& x, int dim, int64_t before, int64_t after, PadMo
   GRADUS_CHECK(before <= limit && after <= limit && n + before + after >= 0, "E-SHAPE", "pad: padding (",
                before, ", ", after, ") does not fit dimension ", dim, " of shape ", x.sizes(),
                hint("reflect needs a padding smaller than the dimension"));
-  std::vector<int64_t> index;
-  for (int64_t i = -before; i < n + after; ++i) index.push_back(border_index(i, n, mode));
-  return index_select(x, dim, tensor(index, {.device = x.device()}));
+  return index_select(x, dim, border_index(n, before, after, mode, x.device()));
 }
 
 void check_pads(const Tensor& x, const Shape& pads) {

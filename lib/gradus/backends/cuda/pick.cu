@@ -115,9 +115,7 @@ struct Sorted {
   static size_t bytes(int64_t records) {
     return 4 * Pieces::bytes<uint32_t>(records) + Pieces::bytes<uint32_t>(counts(records));
   }
-  static int64_t counts(int64_t records) {
-    return kernels::radix::kDigits * kernels::radix::tiles(records, kBlockSize);
-  }
+  static int64_t counts(int64_t records) { return kernels::radix::kDigits * kernels::radix::tiles(records); }
 };
 
 // The plan's records by where they go.
