@@ -10,6 +10,7 @@
 #pragma once
 #include <gradus/base/half.h>
 
+#include <algorithm>
 #include <array>
 #include <deque>
 #include <kernels/blocks/block.cuh>
