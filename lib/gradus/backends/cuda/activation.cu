@@ -1,6 +1,6 @@
-#include "kernels/activation.cuh"
-
 #include <gradus/backends/cuda/elementwise.cuh>
+
+#include "kernels/activation.cuh"
 
 namespace gradus {
 

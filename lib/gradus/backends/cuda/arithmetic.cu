@@ -1,6 +1,6 @@
-#include "kernels/arithmetic.cuh"
-
 #include <gradus/backends/cuda/elementwise.cuh>
+
+#include "kernels/arithmetic.cuh"
 
 namespace gradus {
 

@@ -1,8 +1,7 @@
-#include "kernels/compare.cuh"
-
 #include <gradus/backends/cuda/elementwise.cuh>
 
 #include "kernels/arithmetic.cuh"
+#include "kernels/compare.cuh"
 #include "kernels/unary.cuh"
 
 namespace gradus {

@@ -1,8 +1,7 @@
-#include "kernels/pow.cuh"
-
 #include <gradus/backends/cuda/elementwise.cuh>
 
 #include "kernels/arithmetic.cuh"
+#include "kernels/pow.cuh"
 #include "kernels/unary.cuh"
 
 namespace gradus {

@@ -1,6 +1,6 @@
-#include "kernels/rounding.cuh"
-
 #include <gradus/backends/cuda/elementwise.cuh>
+
+#include "kernels/rounding.cuh"
 
 namespace gradus {
 

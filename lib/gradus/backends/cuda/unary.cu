@@ -1,6 +1,6 @@
-#include "kernels/unary.cuh"
-
 #include <gradus/backends/cuda/elementwise.cuh>
+
+#include "kernels/unary.cuh"
 
 namespace gradus {
 
