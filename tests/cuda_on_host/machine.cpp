@@ -41,7 +41,7 @@ Stream* Machine::find(void* handle) {
 
 DonePtr Machine::submit(Stream& stream, std::function<void()> work) {
   Item item{std::move(work), std::exchange(stream.next_after, {}),
-            std::make_shared<Done>(Done{stream.device, false, {}})};
+            std::make_shared<Done>(Done{stream.device, &stream})};
   // The legacy rule: the default stream and the blocking ones wait for each other's earlier work.
   if (stream.blocking)
     for (const auto& other : streams[static_cast<size_t>(stream.device)])
@@ -55,30 +55,40 @@ DonePtr Machine::submit(Stream& stream, std::function<void()> work) {
   return stream.last;
 }
 
-// A stream's thread: does the items in order, each when what it waits for has passed.
+// Can the first item of the stream be done now?
+bool Machine::is_ready(const Stream& stream) {
+  if (stream.running || stream.queue.empty()) return false;
+  for (const DonePtr& done : stream.queue.front().after)
+    if (!done->passed) return false;
+  return true;
+}
+
+// Does it; the lock is not held meanwhile.
+void Machine::run_first(std::unique_lock<std::mutex>& lock, Stream& stream) {
+  const Item item = std::move(stream.queue.front());
+  stream.queue.pop_front();
+  int& error = errors[static_cast<size_t>(stream.device)];
+  for (const DonePtr& done : item.after)  // a device that waits for a failed one fails too
+    if (!error) error = errors[static_cast<size_t>(done->device)];
+  if (!error) {
+    stream.running = true;
+    lock.unlock();
+    const int result = run(item);
+    lock.lock();
+    stream.running = false;
+    if (!error) error = result;
+  }
+  item.done->passed = true;
+  item.done->time = std::chrono::steady_clock::now();
+  changed_.notify_all();
+}
+
+// A stream's thread.
 void Machine::work(Stream& stream) {
   std::unique_lock lock(mutex);
   for (;;) {
-    changed_.wait(lock, [&] {
-      if (stream.queue.empty()) return false;
-      for (const DonePtr& done : stream.queue.front().after)
-        if (!done->passed) return false;
-      return true;
-    });
-    const Item item = std::move(stream.queue.front());
-    stream.queue.pop_front();
-    int& error = errors[static_cast<size_t>(stream.device)];
-    for (const DonePtr& done : item.after)  // a device that waits for a failed one fails too
-      if (!error) error = errors[static_cast<size_t>(done->device)];
-    if (!error) {
-      lock.unlock();
-      const int result = run(item);
-      lock.lock();
-      if (!error) error = result;
-    }
-    item.done->passed = true;
-    item.done->time = std::chrono::steady_clock::now();
-    changed_.notify_all();
+    changed_.wait(lock, [&] { return is_ready(stream); });
+    run_first(lock, stream);
   }
 }
 
@@ -93,8 +103,15 @@ int Machine::run(const Item& item) {
   return cudaErrorLaunchFailure;
 }
 
+// A host that waits does what there is to do itself: handing each of a test's thousands of small kernels to
+// another thread would take longer than the kernels.
 void Machine::wait(std::unique_lock<std::mutex>& lock, const DonePtr& done) {
-  changed_.wait(lock, [&] { return done->passed; });
+  while (!done->passed) {
+    if (is_ready(*done->stream))
+      run_first(lock, *done->stream);
+    else
+      changed_.wait(lock, [&] { return done->passed || is_ready(*done->stream); });
+  }
 }
 
 void Machine::wait_for_device(std::unique_lock<std::mutex>& lock, int device) {

@@ -12,15 +12,16 @@
 
 namespace gradus::cuda_on_host {
 
+struct Stream;
+
 /// A piece of work's end: events and other streams wait for it.
 struct Done {
   int device;
+  Stream* stream;
   bool passed = false;
   std::chrono::steady_clock::time_point time{};
 };
 using DonePtr = std::shared_ptr<Done>;
-
-struct Stream;
 
 /// How much of each stream's captured work a stream has come after.
 using Seen = std::map<const Stream*, int>;
@@ -43,10 +44,10 @@ struct Stream {
   bool blocking;    // keeps the legacy rule
   bool is_default;  // of its device
   std::deque<Item> queue{};
-  DonePtr last = std::make_shared<Done>(Done{device, true, {}});  // the end of what was queued last
-  std::vector<DonePtr> next_after{};                              // what the next item waits for besides
+  DonePtr last = std::make_shared<Done>(Done{device, nullptr, true});  // the end of what was queued last
+  std::vector<DonePtr> next_after{};                                   // what the next item waits for besides
   std::shared_ptr<Capture> capture{};
-  bool has_thread = false;
+  bool has_thread = false, running = false;
 };
 
 struct Event {
@@ -87,7 +88,9 @@ class Machine {
 
  private:
   [[noreturn]] void work(Stream& stream);
-  int run(const Item& item);
+  static bool is_ready(const Stream& stream);
+  void run_first(std::unique_lock<std::mutex>& lock, Stream& stream);
+  static int run(const Item& item);
   std::condition_variable changed_;
 };
 
