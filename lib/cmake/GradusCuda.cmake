@@ -30,7 +30,10 @@ endif()
 # cuDNN's header lies beside CUDA's, or, in NVIDIA's Python wheels, in a folder of its own. GRADUS_CUDA_INCLUDE_DIRS are
 # the headers, GRADUS_CUDA_LIBRARY_FOLDERS ("a:b") where the libraries are looked for when the loader knows of none.
 macro(gradus_find_cuda_libraries)
+  set(required ${CMAKE_MINIMUM_REQUIRED_VERSION})
+  set(CMAKE_MINIMUM_REQUIRED_VERSION 3.24)  # else CMake 3.25 deprecates nvToolsExt, which CUDA 13 has not, and fails
   find_package(CUDAToolkit 12.4 REQUIRED)
+  set(CMAKE_MINIMUM_REQUIRED_VERSION ${required})
   find_path(CUDNN_INCLUDE_DIR cudnn.h HINTS ${CUDAToolkit_INCLUDE_DIRS}
     ${CUDAToolkit_BIN_DIR}/../../cudnn/include)
   set(GRADUS_CUDA_INCLUDE_DIRS ${CUDAToolkit_INCLUDE_DIRS} ${CUDNN_INCLUDE_DIR})

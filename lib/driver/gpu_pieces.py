@@ -14,7 +14,8 @@ TESTS_AT_ONCE = 8  # on one GPU: each test is a process with a context of its ow
 
 
 def build_pieces(check):
-    return [Piece("configure", lambda: configure(check)), Piece("build", lambda: compile_all(check), resumable=True),
+    return [Piece("configure", lambda: configure(check), needed=True),
+            Piece("build", lambda: compile_all(check), resumable=True, needed=True),
             Piece("registers", lambda: record_registers(check)), Piece("environment", lambda: environment(check))]
 
 

@@ -21,10 +21,12 @@ class OutOfTime(Exception):
 
 @dataclasses.dataclass
 class Piece:
-    """`run` returns (status, note); it may raise OutOfTime. One that goes on where it was stopped is `resumable`."""
+    """`run` returns (status, note); it may raise OutOfTime. One that goes on where it was stopped is `resumable`; without one
+    that is `needed`, the stage ends."""
     name: str
     run: typing.Callable
     resumable: bool = False
+    needed: bool = False
 
 
 class Clock:
@@ -61,6 +63,9 @@ class State:
         """Whether this source's piece has ended."""
         return self.data["pieces"].get(f"{stage}/{name}", {}).get("source") == self.source
 
+    def failed(self, stage, name):
+        return self.data["pieces"][f"{stage}/{name}"]["status"] == FAILED
+
     def drop(self, stage, failed_only):
         """Forgets the stage's pieces, so that they run again."""
         self.data["pieces"] = {key: piece for key, piece in self.data["pieces"].items()
@@ -82,16 +87,18 @@ class State:
 def run_stage(stage, pieces, state, clock, keep=True):
     """Runs the pieces that have not ended. True when all have, whatever came of them.
 
-    Called again after all had ended, it gives what failed another chance; without `keep`, runs all.
+    Called again after all had ended, it gives what failed another chance; without `keep`, all run in every call.
     """
     names = [piece.name for piece in pieces]
-    if all(state.done(stage, name) for name in names):
+    if not keep or all(state.done(stage, name) for name in names):
         state.drop(stage, failed_only=keep)
     left = [piece for piece in pieces if not state.done(stage, piece.name)]
     for number, piece in enumerate(left):
         if clock.over() or not run_piece(stage, piece, state, clock, first=number == 0):
             say(f"[{stage}] out of time: {len(left) - number} of {len(names)} pieces are left")
             return False
+        if piece.needed and state.failed(stage, piece.name):
+            return True
     return True
 
 

@@ -219,6 +219,7 @@ class Whole(Case):
         said = self.check(status=1)
         self.assertIn("x.cu: error: made up", said)
         self.assertNotIn("ctest", self.log())
+        self.assertEqual(self.pieces(), {"build/configure": "passed", "build/build": "failed"})
         self.assertIn("these sources are not built yet", self.check("--stage", "test", status=2))
 
     def test_lessons_and_sanitizer_errors_fail(self):
