@@ -1,5 +1,6 @@
 """gpu-check: builds for this machine's GPU, runs all tests, the sanitizers of CUDA, the lessons and the benchmarks there, and
 writes one report and one archive. docs/howto/gpu_check.md says how to use it."""
+import fcntl
 import hashlib
 import pathlib
 import shutil
@@ -38,6 +39,11 @@ class Check:
         if options.anew:
             shutil.rmtree(self.out, ignore_errors=True)
         self.out.mkdir(parents=True, exist_ok=True)
+        self.lock = open(self.out / "lock", "w", encoding="utf-8")  # pylint: disable=consider-using-with
+        try:
+            fcntl.flock(self.lock, fcntl.LOCK_EX | fcntl.LOCK_NB)  # until the process ends
+        except OSError:
+            raise Failure(f"another gpu-check is at work in {self.out}") from None
         self.logs = self.out / "logs"
         self.state = State(self.out, self.source)
         self.clock = Clock()
@@ -54,9 +60,14 @@ class Check:
         return finished
 
 
+def stop(*_):
+    """SIGTERM, which `timeout` sends, ends it as Ctrl-C does."""
+    raise KeyboardInterrupt
+
+
 def gpu_check(options):
     check_options(options)
-    signal.signal(signal.SIGTERM, lambda *_: signal.raise_signal(signal.SIGINT))  # what `timeout` sends
+    signal.signal(signal.SIGTERM, stop)
     found = gpu.ask()
     if found["why"] and not options.rehearse:
         say(f"No GPU can be used here: {found['why']}.\n  hint: {found['remedy']}\n"

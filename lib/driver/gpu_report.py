@@ -25,7 +25,7 @@ def write(check):
     partial = archive.with_suffix(".partial")
     with tarfile.open(partial, "w:gz") as tar:
         for path in sorted(check.out.iterdir()):
-            if path not in (archive, partial):
+            if path not in (archive, partial) and path.name != "lock":
                 tar.add(path, f"gpu-check/{path.name}")
     os.replace(partial, archive)
     return archive

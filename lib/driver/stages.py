@@ -119,7 +119,9 @@ def run_piece(stage, piece, state, clock, first):
     return True
 
 
-def die_with_parent():
+def begin_child():
+    """In the child: Ctrl-C ends it, also where the driver was started to ignore it (nohup … &), and so does the driver's end."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
     ctypes.CDLL(None).prctl(1, signal.SIGTERM)  # PR_SET_PDEATHSIG
 
 
@@ -131,7 +133,7 @@ def limited(command, log, clock, env=None, append=False):
         try:
             process = subprocess.Popen(list(map(str, command)), cwd=ROOT, stdout=file, stderr=subprocess.STDOUT,
                                        stdin=subprocess.DEVNULL, env={**os.environ, **(env or {})}, start_new_session=True,
-                                       preexec_fn=die_with_parent)
+                                       preexec_fn=begin_child)
         except OSError as error:
             raise Failure(f"{command[0]}: {error.strerror}") from None
     try:

@@ -288,6 +288,17 @@ class Resume(Case):
         self.check("--stage", "test")
         self.assertIn(" -F\n", self.log())
 
+    def test_one_at_a_time_and_sigterm_ends_one_that_ignores_ctrl_c(self):
+        self.check("--stage", "build")
+        self.flag("ctest_slow")
+        process = subprocess.Popen(["nohup", *self.command("--stage", "test")], env=self.environment, stdout=subprocess.DEVNULL,
+                                   stderr=subprocess.DEVNULL, preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_IGN))
+        while (self.state / "ctest_slow").exists():
+            time.sleep(0.02)
+        self.assertIn("another gpu-check is at work", self.check("--stage", "test", status=1))
+        process.terminate()
+        self.assertEqual(process.wait(timeout=30), 130)
+
     def test_out_of_time_says_how_to_go_on(self):
         self.flag("build_slow")
         said = self.check("--stage", "build", "--minutes", "0.03", status=gpu_check.NOT_FINISHED)
