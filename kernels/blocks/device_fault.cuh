@@ -44,6 +44,7 @@ struct FaultSite {
 #endif
     }
 #ifdef __CUDA_ARCH__
+    wait_for_record();
     __trap();
 #else
     throw DeviceTrap();
@@ -51,6 +52,14 @@ struct FaultSite {
   }
 
  private:
+#ifdef __CUDA_ARCH__
+  // A trap ends the whole grid, also a thread that is about to write the record: those that come second wait
+  // for it, but not for ever.
+  __device__ void wait_for_record() const {
+    const volatile int* const written = &record->written;
+    for (int microseconds = 0; *written == 0 && microseconds < 100'000; ++microseconds) __nanosleep(1000);
+  }
+#endif
   GRADUS_HD bool claim() const {
 #ifdef __CUDA_ARCH__
     return atomicCAS_system(&record->taken, 0, 1) == 0;
