@@ -77,9 +77,8 @@ void check(cudaError_t error, const char* call, Device device) {
     GRADUS_FAIL("E-OUT-OF-MEMORY", call, ": out of memory on ", device,
                 hint("use a smaller batch, or free what is no longer needed"));
   if (error == cudaErrorNoKernelImageForDevice)
-    GRADUS_FAIL(
-        "E-CUDA-ARCH", call, ": no kernel image is available for execution on ", device,
-        hint("build for it: cmake -DGRADUS_CUDA_ARCHS=native; 01_env_check says what this build has"));
+    GRADUS_FAIL("E-CUDA-ARCH", call, ": no kernel image is available for execution on ", device,
+                hint("01_env_check says what this build has, and how to build for the device"));
   GRADUS_FAIL("E-CUDA", call, ": ", cudaGetErrorString(error), " (", cudaGetErrorName(error), ") on ",
               device);
 }
