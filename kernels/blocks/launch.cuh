@@ -70,13 +70,6 @@ int launch_cuda(const Body& body, int block_size, void* stream);
 #define GRADUS_KERNEL(...) static_assert(gradus::kernels::Kernel<__VA_ARGS__>)
 #endif
 
-/// The body for each floating dtype.
-#define GRADUS_KERNEL_FLOATING(Body)   \
-  GRADUS_KERNEL(Body<float>);          \
-  GRADUS_KERNEL(Body<double>);         \
-  GRADUS_KERNEL(Body<::gradus::Half>); \
-  GRADUS_KERNEL(Body<::gradus::BFloat16>)
-
 }  // namespace gradus::kernels
 
 #ifdef __CUDACC__

@@ -1,12 +1,10 @@
 # Compiles the write-once kernel bodies as CUDA, one file each, where there is nvcc. Nothing is run: the check is that
-# device code accepts them. tests/kernels/*.cu instantiate the templates.
+# device code accepts them.
 
 file(GLOB_RECURSE kernels CONFIGURE_DEPENDS RELATIVE ${PROJECT_SOURCE_DIR} ${PROJECT_SOURCE_DIR}/kernels/*.cuh)
-file(GLOB instantiations CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/kernels/*.cu)
 # Step 9 of the matmul ladder has instructions of sm_90a alone, so it is a target of its own.
 set(for_90a kernels/ladder/matmul/9_warpgroup.cuh)
 list(REMOVE_ITEM kernels ${for_90a})
-set(sources ${instantiations})
 foreach(kernel IN LISTS kernels)
   set(source ${CMAKE_CURRENT_BINARY_DIR}/kernels_cuda/${kernel}.cu)
   file(CONFIGURE OUTPUT ${source} CONTENT "#include <${kernel}>\n")
