@@ -6,13 +6,6 @@ namespace gradus {
 namespace cuda {
 
 template <class F>
-struct Launcher<ReduceKernel<F>> {
-  template <class T>
-  static void run(const ReduceArgs& a, const Stream& stream) {
-    fold<F, T, T>(a, stream);
-  }
-};
-template <class F>
 struct Launcher<FindKernel<F>> {
   template <class T>
   static void run(const FindArgs& a, const Stream& stream) {

@@ -5,13 +5,6 @@ namespace gradus {
 namespace cuda {
 
 template <class F>
-struct Launcher<ReduceKernel<F>> {
-  template <class T>
-  static void run(const ReduceArgs& a, const Stream& stream) {
-    fold<F, T, T>(a, stream);
-  }
-};
-template <class F>
 struct Launcher<WideReduceKernel<F>> {
   template <class T>
   static void run(const ReduceArgs& a, const Stream& stream) {

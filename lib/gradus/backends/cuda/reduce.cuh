@@ -46,4 +46,12 @@ void fold(const ReduceArgs& a, const Stream& stream) {
   reduce<T, kFast>(a.x, a.y, kernels::FoldInto<F, T, Y>{a.y.data<Y>(), a.count}, stream);
 }
 
+template <class F>
+struct Launcher<ReduceKernel<F>> {
+  template <class T>
+  static void run(const ReduceArgs& a, const Stream& stream) {
+    fold<F, T, T>(a, stream);
+  }
+};
+
 }  // namespace gradus::cuda
