@@ -24,7 +24,9 @@ void add(const AddArgs& args, const Stream&) {
 constexpr auto kAdd =
     KernelTable<AddArgs>("add").host(dtypes(kFloat32), &add).cuda<&add_cuda>(dtypes(kFloat32));
 
-void failing(const FailingArgs&, const Stream&) { throw std::runtime_error("index 7 is out of range"); }
+void failing(const FailingArgs& args, const Stream&) {
+  if (args.fails) throw std::runtime_error("index 7 is out of range");
+}
 constexpr auto kFailing = KernelTable<FailingArgs>("failing")
                               .host(dtypes(kFloat32), &failing)
                               .cuda<&failing_cuda>(dtypes(kFloat32));
@@ -87,7 +89,7 @@ void launch_with_host_operand(const Stream& stream, const float* host, const Buf
   launch(kAffine, kFloat32, stream, AffineArgs{x, y.arg(), 0, 1, nullptr});
 }
 void launch_failing(const Stream& stream, const Buffer& y) {
-  launch(kFailing, kFloat32, stream, FailingArgs{y.arg()});
+  launch(kFailing, kFloat32, stream, FailingArgs{y.arg(), true});
 }
 
 void copy_in(const Stream& stream, const Buffer& to, const void* host) {
@@ -107,6 +109,14 @@ DeviceContract::DeviceContract() {
     options_ = std::make_unique<sim::OptionsGuard>([](auto& o) { o = {.races = true}; });
   probe_ = std::make_unique<Buffer>(device());
   probe_source_ = std::make_unique<Pinned>(device());
+  if (GetParam() == DeviceType::cuda) load_kernels();
+}
+// CUDA loads a kernel when it is first launched, and may wait for all that run, at a closed gate too.
+void DeviceContract::load_kernels() const {
+  launch_affine(default_stream(), *probe_, *probe_, 1, 0);
+  launch_add(default_stream(), probe_->data(), *probe_);
+  launch(kFailing, kFloat32, default_stream(), FailingArgs{probe_->arg(), false});
+  synchronize(device());
 }
 DeviceContract::~DeviceContract() { reset(); }
 

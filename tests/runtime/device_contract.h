@@ -164,6 +164,8 @@ class DeviceContract : public ::testing::TestWithParam<DeviceType> {
   bool reset() const;
 
  private:
+  void load_kernels() const;
+
   std::unique_ptr<sim::OptionsGuard> options_;
   std::unique_ptr<Buffer> probe_;
   std::unique_ptr<Pinned> probe_source_;

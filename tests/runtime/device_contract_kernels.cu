@@ -40,9 +40,10 @@ struct Add : OneThread {
 struct Failing : OneThread {
   static constexpr const char* kName = "failing";
   kernels::FaultSite site;
+  bool fails;
   template <kernels::Block B>
   GRADUS_HD void operator()(B&) const {
-    site.report(7);
+    if (fails) site.report(7);
   }
 };
 
@@ -59,8 +60,8 @@ void affine_cuda(const AffineArgs& args, const Stream& stream) {
 void add_cuda(const AddArgs& args, const Stream& stream) {
   cuda::run(Add{{}, args.x.data<float>(), args.y.data<float>(), args.y.numel()}, stream, 1);
 }
-void failing_cuda(const FailingArgs&, const Stream& stream) {
-  cuda::run(Failing{{}, cuda::fault_site(stream.device, "failing", &out_of_range)}, stream, 1);
+void failing_cuda(const FailingArgs& args, const Stream& stream) {
+  cuda::run(Failing{{}, cuda::fault_site(stream.device, "failing", &out_of_range), args.fails}, stream, 1);
 }
 
 }  // namespace gradus::contract

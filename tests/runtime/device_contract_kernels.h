@@ -53,9 +53,10 @@ struct AddArgs {
   TensorArg x, y;
   static constexpr auto operands = std::tuple{in(&AddArgs::x), inout(&AddArgs::y)};
 };
-/// Fails: "index 7 is out of range".
+/// Fails where it is to: "index 7 is out of range".
 struct FailingArgs {
   TensorArg y;
+  bool fails;
   static constexpr auto operands = std::tuple{inout(&FailingArgs::y)};
 };
 
