@@ -212,13 +212,6 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp* p, int device) {
   return cudaSuccess;
 }
 
-cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int) {
-  *value = attribute == cudaDevAttrMultiProcessorCount      ? 4
-           : attribute == cudaDevAttrComputeCapabilityMajor ? 9
-                                                            : 0;
-  return cudaSuccess;
-}
-
 cudaError_t cudaDeviceGetPCIBusId(char*, int, int) { return answer(cudaErrorNotSupported); }
 
 cudaError_t cudaMemGetInfo(size_t* free, size_t* total) {
@@ -297,12 +290,6 @@ cudaError_t cudaMemcpyPeerAsync(void* to, int to_device, const void* from, int f
   return answer(add(m, *stream, [=] { std::memcpy(to, from, bytes); }));
 }
 
-cudaError_t cudaMemsetAsync(void* data, int value, size_t bytes, cudaStream_t handle) {
-  BEGIN_STREAM("cudaMemsetAsync", handle);
-  if (!m.holds(stream->device, data, bytes)) return answer(cudaErrorInvalidValue);
-  return answer(add(m, *stream, [=] { std::memset(data, value, bytes); }));
-}
-
 cudaError_t cudaStreamCreateWithFlags(cudaStream_t* handle, unsigned flags) {
   BEGIN("cudaStreamCreateWithFlags");
   auto& streams = m.streams[static_cast<size_t>(current_device)];
@@ -341,8 +328,6 @@ cudaError_t cudaEventCreate(cudaEvent_t* handle) {
   *handle = reinterpret_cast<cudaEvent_t>(new Event{current_device});
   return cudaSuccess;
 }
-
-cudaError_t cudaEventCreateWithFlags(cudaEvent_t* handle, unsigned) { return cudaEventCreate(handle); }
 
 cudaError_t cudaEventDestroy(cudaEvent_t handle) {
   std::lock_guard lock(machine().mutex);

@@ -18,6 +18,7 @@ bool is_out_of_memory(const Error& error) { return error.code() == "E-OUT-OF-MEM
 
 // NOT_SUPPORTED, BAD_PARAM and their kinds, whose thousands are the same: the call queued nothing.
 bool is_refused(cudnnStatus_t status) {
+  static_assert(CUDNN_MAJOR >= 9, "cuDNN 9 is needed; in version 8 a status has no kind");
   const int kind = status / 1000;
   return kind == CUDNN_STATUS_NOT_SUPPORTED / 1000 || kind == CUDNN_STATUS_BAD_PARAM / 1000;
 }
