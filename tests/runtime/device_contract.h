@@ -167,6 +167,7 @@ class DeviceContract : public ::testing::TestWithParam<DeviceType> {
   void load_kernels() const;
 
   std::unique_ptr<sim::OptionsGuard> options_;
+  Stream probe_stream_;  // made before a gate closes, as all that CUDA may wait for
   std::unique_ptr<Buffer> probe_;
   std::unique_ptr<Pinned> probe_source_;
 };
