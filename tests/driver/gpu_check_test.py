@@ -313,7 +313,7 @@ class Resume(Case):
         self.flag("hangs")
         said = self.check("--stage", "sanitize", "--minutes", "0.05", status=gpu_check.NOT_FINISHED)
         self.assertIn("did not end in 0.05 minutes", said)
-        self.assertEqual(self.pieces()["sanitize/memcheck runtime_tests 1 of 1"], "failed")
+        self.assertEqual(self.pieces()["sanitize/memcheck ops_tests 1 of 1"], "failed")
 
     def test_other_sources_are_checked_anew(self):
         self.check("--stage", "build")
