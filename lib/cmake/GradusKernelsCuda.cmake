@@ -5,6 +5,7 @@ file(GLOB_RECURSE kernels CONFIGURE_DEPENDS RELATIVE ${PROJECT_SOURCE_DIR} ${PRO
 # Step 9 of the matmul ladder has instructions of sm_90a alone, so it is a target of its own.
 set(for_90a kernels/ladder/matmul/9_warpgroup.cuh)
 list(REMOVE_ITEM kernels ${for_90a})
+set(sources)
 foreach(kernel IN LISTS kernels)
   set(source ${CMAKE_CURRENT_BINARY_DIR}/kernels_cuda/${kernel}.cu)
   file(CONFIGURE OUTPUT ${source} CONTENT "#include <${kernel}>\n")
