@@ -32,13 +32,16 @@ class GpuRows {
 
   int length() const { return length_; }
   int64_t dropped() const { return dropped_; }
+  int64_t power_capped() const { return power_capped_; }
   const std::string& reasons() const { return reasons_; }
 
   /// Seconds of a row that ran at full speed; 0 after kTries that did not.
   double take() {
     for (int i = 0; i < kTries; ++i) {
       const double seconds = cold_ ? cold_row() : hot_row();
-      const std::string slowed = telemetry(device_).throttle;
+      const Telemetry now = telemetry(device_);
+      if (now.power_capped) power_capped_ += length_;
+      const std::string slowed = now.throttle;
       if (slowed.empty()) return seconds;
       reasons_ = slowed;
       dropped_ += length_;
@@ -98,7 +101,7 @@ class GpuRows {
   Tensor flush_;
   std::vector<Event> begin_, end_;
   int length_ = 1;
-  int64_t dropped_ = 0;
+  int64_t dropped_ = 0, power_capped_ = 0;
   std::string reasons_;
 };
 
@@ -114,6 +117,7 @@ double time_on_gpu(benchmark::State& state, GpuRows& rows) {
     total += row;
   }
   state.counters["throttled"] = static_cast<double>(rows.dropped());
+  state.counters["power_capped"] = static_cast<double>(rows.power_capped());
   return total / static_cast<double>(state.iterations());
 }
 

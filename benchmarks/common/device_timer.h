@@ -17,9 +17,10 @@ enum class Caches { hot, cold };
 benchmark::internal::Benchmark* timed_on(gradus::Device device, benchmark::internal::Benchmark* b);
 
 /// Runs `work` as often as `state` wants. On a GPU: warm-up, then rows of it that last 20 ms together; a row
-/// during which the GPU was slowed down (power, heat) is dropped, counted in "throttled", and taken again
-/// after a rest. Where each one is dropped, the case is skipped and says why. Returns the seconds of one; 0
-/// where there are none.
+/// during which the GPU was slowed down (heat, its power supply) is dropped, counted in "throttled", and
+/// taken again after a rest. Where each one is dropped, the case is skipped and says why. Rows at the clock
+/// that its power limit allows, which heavy work always reaches, are counted in "power_capped". Returns the
+/// seconds of one; 0 where there are none.
 double time_on(benchmark::State& state, gradus::Device device, const Work& work, Caches caches = Caches::hot);
 
 /// The seconds of `work` outside of a case, to set another time in relation to; 0 where the GPU was slowed

@@ -1,7 +1,7 @@
-# Compiles the write-once kernel bodies as CUDA, one file each, where there is nvcc. Nothing is run: the check is that
-# device code accepts them.
+# Compiles the matmul ladder's kernels as CUDA, one file each, where there is nvcc: no operation uses them. Nothing is run:
+# the check is that device code accepts them, and what ptxas says of their registers.
 
-file(GLOB_RECURSE kernels CONFIGURE_DEPENDS RELATIVE ${PROJECT_SOURCE_DIR} ${PROJECT_SOURCE_DIR}/kernels/*.cuh)
+file(GLOB_RECURSE kernels CONFIGURE_DEPENDS RELATIVE ${PROJECT_SOURCE_DIR} ${PROJECT_SOURCE_DIR}/kernels/ladder/*.cuh)
 # Step 9 of the matmul ladder has instructions of sm_90a alone, so it is a target of its own.
 set(for_90a kernels/ladder/matmul/9_warpgroup.cuh)
 list(REMOVE_ITEM kernels ${for_90a})

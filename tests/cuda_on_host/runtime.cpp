@@ -212,6 +212,12 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp* p, int device) {
   return cudaSuccess;
 }
 
+cudaError_t cudaDeviceCanAccessPeer(int* possible, int device, int peer) {
+  *possible = device != peer;
+  return cudaSuccess;
+}
+cudaError_t cudaDeviceEnablePeerAccess(int, unsigned) { return cudaSuccess; }
+
 cudaError_t cudaDeviceGetPCIBusId(char*, int, int) { return answer(cudaErrorNotSupported); }
 
 cudaError_t cudaMemGetInfo(size_t* free, size_t* total) {

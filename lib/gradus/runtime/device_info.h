@@ -27,7 +27,9 @@ struct Telemetry {
   int memory_clock_rate = -1;  ///< MHz
   int power_draw = -1;         ///< milliwatts, as torch.cuda.power_draw()
   int temperature = -1;        ///< degrees Celsius, as torch.cuda.temperature()
-  std::string throttle{};      ///< why it runs slower than it could: "software power cap, sync boost"
+  /// Why it is slowed down, by heat or by its power supply: "hardware thermal slowdown".
+  std::string throttle{};
+  bool power_capped = false;  ///< its clock is what its power limit allows, as it usually is in heavy work
 };
 
 /// True if this process can use a device of that type: torch.cuda.is_available(). For sim, which reads its

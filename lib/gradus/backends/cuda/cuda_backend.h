@@ -8,6 +8,7 @@
 #include <gradus/runtime/stream.h>
 
 #include <array>
+#include <bitset>
 #include <memory>
 #include <vector>
 
@@ -93,6 +94,7 @@ class CudaBackend final : public runtime::Backend {
     AddressRanges memory;
   };
 
+  void enable_peer_access(int from, int to);
   void check_address(Device device, const void* data, size_t bytes, const char* which) const;
 
   // graph.cpp. All of these: under capture_mutex_.
@@ -105,7 +107,8 @@ class CudaBackend final : public runtime::Backend {
   std::array<DeviceState, Device::kMaxIndices> devices_;
   AddressRanges pinned_;
   Nvml nvml_;
-  std::mutex capture_mutex_;
+  std::mutex capture_mutex_, peers_mutex_;
+  std::array<std::bitset<Device::kMaxIndices>, Device::kMaxIndices> peers_;  // pairs asked for
 };
 
 /// Makes a device CUDA's current one on this thread.

@@ -1,3 +1,4 @@
+#include <gradus/backends/cuda/cuda_backend.h>
 #include <gradus/backends/cuda/errors.h>
 #include <gradus/backends/cuda/stream.h>
 #include <gradus/base/error.h>
@@ -106,6 +107,7 @@ void check_launch(int error, const char* name, Device device) {
 
 kernels::FaultSite fault_site(Device device, const char* op,
                               std::string (*describe)(const char* op, const int64_t* values)) {
+  make_current(device.index());  // or the record would bring the first GPU's context to life
   return {fault_record(device.index()), op, describe};
 }
 

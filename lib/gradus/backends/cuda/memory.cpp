@@ -52,6 +52,22 @@ void CudaBackend::check_address(Device device, const void* data, size_t bytes, c
                "copy: invalid argument: the ", which, " (", bytes, " bytes) is not in memory of ", device);
 }
 
+// Between GPUs that reach each other's memory; others copy by way of the host. Asked once for each pair.
+void CudaBackend::enable_peer_access(int from, int to) {
+  std::lock_guard lock(peers_mutex_);
+  if (peers_[static_cast<size_t>(from)].test(static_cast<size_t>(to))) return;
+  peers_[static_cast<size_t>(from)].set(static_cast<size_t>(to));
+  int possible = 0;
+  if (cudaDeviceCanAccessPeer(&possible, from, to) == cudaSuccess && possible) {
+    int before = -1;
+    cudaGetDevice(&before);
+    cudaSetDevice(from);
+    cudaDeviceEnablePeerAccess(to, 0);
+    cudaSetDevice(before);
+  }
+  cudaGetLastError();  // without it the copy is right, and slower
+}
+
 void CudaBackend::copy(void* to, Device to_device, const void* from, Device from_device, size_t bytes,
                        const Stream& stream) {
   StreamState& state = enter(stream);
@@ -70,6 +86,8 @@ void CudaBackend::copy(void* to, Device to_device, const void* from, Device from
     refuse_during_capture(state.capture.get(), "a copy from or to pageable memory");
   }
   if (to_device.is_cuda() && from_device.is_cuda() && to_device != from_device) {
+    enable_peer_access(to_device.index(), from_device.index());
+    enable_peer_access(from_device.index(), to_device.index());
     GRADUS_CUDA(stream.device,
                 cudaMemcpyPeerAsync(to, to_device.index(), from, from_device.index(), bytes, state.handle));
   } else {

@@ -13,9 +13,11 @@ constexpr int kSuccess = 0, kClockSm = 1, kClockMemory = 2, kTemperatureGpu = 0;
 struct Utilization {
   unsigned gpu, memory;
 };
-constexpr std::pair<uint64_t, const char*> kThrottle[] = {
-    {0x4, "software power cap"},         {0x8, "hardware slowdown"},     {0x20, "software thermal slowdown"},
-    {0x40, "hardware thermal slowdown"}, {0x80, "hardware power brake"}, {0x10, "sync boost"}};
+constexpr uint64_t kPowerCap = 0x4;
+constexpr std::pair<uint64_t, const char*> kThrottle[] = {{0x8, "hardware slowdown"},
+                                                          {0x20, "software thermal slowdown"},
+                                                          {0x40, "hardware thermal slowdown"},
+                                                          {0x80, "hardware power brake"}};
 
 }  // namespace
 
@@ -77,9 +79,10 @@ Telemetry Nvml::read(int device) {
   if (nvml.temperature && nvml.temperature(handle, kTemperatureGpu, &value) == kSuccess)
     t.temperature = static_cast<int>(value);
   unsigned long long reasons = 0;
-  if (nvml.throttle && nvml.throttle(handle, &reasons) == kSuccess)
-    for (const auto& [bit, name] : kThrottle)
-      if (reasons & bit) t.throttle += (t.throttle.empty() ? "" : ", ") + std::string(name);
+  if (nvml.throttle) nvml.throttle(handle, &reasons);
+  t.power_capped = reasons & kPowerCap;
+  for (const auto& [bit, name] : kThrottle)
+    if (reasons & bit) t.throttle += (t.throttle.empty() ? "" : ", ") + std::string(name);
   return t;
 }
 
