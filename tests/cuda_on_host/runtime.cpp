@@ -231,8 +231,7 @@ cudaError_t cudaMalloc(void** data, size_t bytes) {
   BEGIN("cudaMalloc");
   size_t& used = m.used[static_cast<size_t>(current_device)];
   if (bytes > Machine::kCapacity - used) return answer(cudaErrorMemoryAllocation);
-  *data = std::aligned_alloc(512, (bytes + 511) / 512 * 512);
-  if (!*data) return answer(cudaErrorMemoryAllocation);
+  if (::posix_memalign(data, 512, bytes) != 0) return answer(cudaErrorMemoryAllocation);
   std::memset(*data, 0xcb, std::min<size_t>(bytes, 1 << 20));  // as found, not zero
   m.memory[reinterpret_cast<uintptr_t>(*data)] = {bytes, current_device};
   used += bytes;

@@ -49,6 +49,18 @@ TEST_F(Mem, MEM_01_rounds_as_pytorch_does) {
   expect(0, 0);
 }
 
+TEST_F(Mem, one_that_caches_nothing_asks_for_what_is_wanted_and_gives_it_back) {
+  DeviceCache cache(backend, kDevice, MemoryKind::device, false);
+  const Allocation a = cache.allocate(5, 0), b = cache.allocate(3 * kMiB + 1, 7);
+  EXPECT_EQ(cache.stats().reserved, static_cast<int64_t>(3 * kMiB + 6));
+  EXPECT_EQ(cache.stats().segments, 2);
+  cache.free(a.block);
+  EXPECT_EQ(cache.stats().reserved, static_cast<int64_t>(3 * kMiB + 1));
+  cache.free(b.block);
+  EXPECT_EQ(cache.stats().reserved, 0);
+  EXPECT_EQ(cache.stats().segments, 0);
+}
+
 TEST_F(Mem, MEM_01_segment_sizes_from_fresh) {
   const struct {
     size_t bytes, allocated, reserved;

@@ -4,6 +4,9 @@
 #include <gradus/runtime/device_cache.h>
 
 #include <atomic>
+#include <cstdlib>
+#include <mutex>
+#include <string_view>
 
 namespace gradus {
 namespace runtime {
@@ -21,12 +24,17 @@ DeviceCache* find_cache(Device device) {
   return slot(device, MemoryKind::device).load(std::memory_order_acquire);
 }
 
+bool caches_memory() {
+  const char* value = std::getenv("GRADUS_NO_MEMORY_CACHING");
+  return !value || std::string_view(value) != "1";
+}
+
 [[gnu::noinline]] DeviceCache& make_cache(Device device, MemoryKind kind) {
   static std::mutex mutex;
   std::lock_guard lock(mutex);
   std::atomic<DeviceCache*>& cache = slot(device, kind);
   if (!cache.load(std::memory_order_relaxed))
-    cache.store(new DeviceCache(backend(device), device, kind), std::memory_order_release);
+    cache.store(new DeviceCache(backend(device), device, kind, caches_memory()), std::memory_order_release);
   return *cache.load(std::memory_order_relaxed);
 }
 

@@ -1,4 +1,6 @@
-// Device memory that is reused instead of returned, in the manner of PyTorch's CUDACachingAllocator.
+// Device memory that is reused instead of returned, in the manner of PyTorch's CUDACachingAllocator. With
+// GRADUS_NO_MEMORY_CACHING=1 in the environment nothing is kept (PyTorch: PYTORCH_NO_CUDA_MEMORY_CACHING),
+// which is slow, and lets compute-sanitizer see each tensor's end.
 #pragma once
 #include <gradus/runtime/device.h>
 #include <gradus/runtime/stream.h>

@@ -43,11 +43,6 @@ constexpr size_t kLargestRequest = size_t{1} << 62;
 
 constexpr size_t round_up(size_t n, size_t multiple) { return (n + multiple - 1) / multiple * multiple; }
 
-size_t segment_size(size_t size) {
-  if (size <= kSmallRequest) return kSmallSegment;
-  return size < kOwnSegment ? kLargeSegment : round_up(size, kSmallSegment);
-}
-
 // Under AddressSanitizer the cpu's free blocks are out of bounds, as if they had been given to free().
 void forbid([[maybe_unused]] Device device, [[maybe_unused]] void* data, [[maybe_unused]] size_t bytes) {
 #ifdef GRADUS_POISON
@@ -72,7 +67,7 @@ Allocation DeviceCache::allocate(size_t bytes, int64_t stream) {
   if (bytes > kLargestRequest) fail_out_of_memory(bytes);
   if (pending_ > 0) collect_finished();
 
-  const size_t size = round_up(bytes, kBlockUnit);
+  const size_t size = caches_ ? round_up(bytes, kBlockUnit) : bytes;
   StreamState& state = stream_state({device_, stream});
   BlockPool& pool = size <= kSmallRequest ? state.small : state.large;
   Block* block = pool.best_fit(size);
@@ -131,6 +126,12 @@ DeviceCache::StreamState& DeviceCache::stream_state(const Stream& stream) {
     if (state->stream == stream) return *state;
   streams_.push_back(std::make_unique<StreamState>(stream));
   return *streams_.back();
+}
+
+size_t DeviceCache::segment_size(size_t size) const {
+  if (!caches_) return size;
+  if (size <= kSmallRequest) return kSmallSegment;
+  return size < kOwnSegment ? kLargeSegment : round_up(size, kSmallSegment);
 }
 
 Block* DeviceCache::make_room(size_t size, BlockPool& pool) {
@@ -212,6 +213,7 @@ void DeviceCache::return_to_pool(Block* block) {
     block = before;
   }
   pool.insert(block);
+  if (!caches_ && captures_ == 0 && stream_state({device_, pool.stream}).graphs == 0) release_segment(block);
 }
 
 void DeviceCache::absorb(Block* block, Block* next) {

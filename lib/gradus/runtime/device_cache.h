@@ -17,11 +17,12 @@ enum class MemoryKind : uint8_t { device, pinned };
 inline constexpr int kMemoryKindCount = 2;
 
 /// A caching allocator. Thread-safe; calls the backend under its lock. Its memory is not given back when it
-/// is destroyed: call empty_cache() first.
+/// is destroyed: call empty_cache() first. One that caches nothing asks the device for each request, for
+/// exactly what is wanted, and gives it back when it is freed: so tools find who writes over the end.
 class DeviceCache {
  public:
-  DeviceCache(Backend& backend, Device device, MemoryKind kind = MemoryKind::device)
-      : backend_(backend), device_(device), kind_(kind) {}
+  DeviceCache(Backend& backend, Device device, MemoryKind kind = MemoryKind::device, bool caches = true)
+      : backend_(backend), device_(device), kind_(kind), caches_(caches) {}
   DeviceCache(const DeviceCache&) = delete;
   DeviceCache& operator=(const DeviceCache&) = delete;
   ~DeviceCache();
@@ -57,6 +58,7 @@ class DeviceCache {
   };
 
   StreamState& stream_state(const Stream& stream);
+  size_t segment_size(size_t size) const;
   // A free block, in its pool, by way of the device; nullptr when the device is full.
   Block* make_room(size_t size, BlockPool& pool);
   Block* new_segment(size_t bytes, BlockPool& pool);
@@ -81,6 +83,7 @@ class DeviceCache {
   Backend& backend_;
   const Device device_;
   const MemoryKind kind_;
+  const bool caches_;
   std::mutex mutex_;
   std::vector<std::unique_ptr<StreamState>> streams_;
   int64_t pending_ = 0;             // in all streams
