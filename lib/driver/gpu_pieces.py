@@ -144,7 +144,7 @@ def refused(check, program):
     log = check.logs / f"{program}.refused.log"
     status = limited([build.BUILD / "release" / "lessons" / program, "--device", "cuda", "--quick"], log, check.clock)
     text = log.read_text(errors="replace")
-    error = re.search(r"^error \[E-[\w-]+\]: .+\n  hint: .+", text, re.MULTILINE)
+    error = re.search(r"^(error \[E-[\w-]+\]|blocking E-[\w-]+): .+\n  hint: .+", text, re.MULTILINE)
     if status == lessons.SKIPPED:
         return SKIPPED, tail(log, 1)
     if status == 0:

@@ -89,7 +89,7 @@ esac
 case "$*" in *--json*) echo '{"lesson": "x", "seed": 7, "results": {}, "environment": {"host": {}}}' ;; esac
 [ -e "$STATE/gpu" ] && exit 0
 case "$(basename "$0")-$*" in
-  01_first-*cuda*) echo "blocking E-CUDA-NO-DRIVER: none"; exit 0 ;;
+  01_first-*cuda*) echo "blocking E-CUDA-NO-DRIVER: none"; echo "  hint: get one"; exit 1 ;;
   *cuda*) echo "error [E-DEVICE-UNAVAILABLE]: cuda:0 is not available: no driver"; echo "  hint: run with --device cpu"; exit 1 ;;
 esac
 """
@@ -358,6 +358,7 @@ class Skips(Case):
         self.assertNotIn("sanitizer", log)
         self.assertEqual(self.pieces()["test/03_second cuda is refused"], "passed")
         report = self.report()
+        self.assertIn("blocking E-CUDA-NO-DRIVER: none; hint: get one", report)
         self.assertIn("# Rehearsal of gpu-check (no GPU was used): passed", report)
         self.assertIn("error [E-DEVICE-UNAVAILABLE]: cuda:0 is not available: no driver; hint: run with --device cpu", report)
         self.assertIn(f"skipped | 0 s | no GPU: {gpu.NO_DRIVER}", report)
