@@ -87,9 +87,7 @@ function(gradus_compile_cuda_on_host name)
     target_link_libraries(${name} PRIVATE OpenMP::OpenMP_CXX)
   endif()
   target_compile_definitions(${name} PRIVATE GRADUS_CUDA_ON_HOST)
-  if(NOT GRADUS_SANITIZE)
-    target_compile_options(${name} PRIVATE $<$<CONFIG:Release>:-O2>)
-  endif()
+  target_compile_options(${name} PRIVATE $<$<CONFIG:Release>:-O1>)  # compiles in two thirds of -O2's time, and runs briefly
 endfunction()
 
 # gradus_cuda_on_host(name): the whole CUDA backend so.
