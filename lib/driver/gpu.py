@@ -46,8 +46,8 @@ for index in range(count.value):
 print(json.dumps({"status": status, "version": version.value, "devices": devices}))
 """
 
-# The name of a test that runs on cuda: "Streams.order/cuda", "arithmetic/OpTest.forward/add_cuda".
-TEST = re.compile(r"/(\w+_)?cuda$")
+# The name of a test that runs on cuda: "Streams.order/cuda", "arithmetic/OpTest.forward/add_cuda", "Agreement.sums/cuda_7".
+TEST = re.compile(r"/(\w+_)?cuda(_\d+)?$")
 
 CLOCKS = ("driver_version", "name", "compute_cap", "pstate", "temperature.gpu", "power.draw", "power.limit", "clocks.sm",
           "clocks.mem", "clocks.max.sm", "clocks.max.mem", "clocks_throttle_reasons.active", "memory.total", "memory.used",

@@ -395,6 +395,12 @@ class Facts(unittest.TestCase):
         self.assertEqual(gpu.throttle_reasons("0x0000000000000000"), [])
         self.assertEqual(gpu.throttle_reasons("[N/A]"), [])
 
+    def test_names_of_tests_that_run_on_cuda(self):
+        for name in ("Streams.order/cuda", "ops.arithmetic/OpTest.forward/add_cuda", "x/DeviceAgreement.sums/cuda_7"):
+            self.assertTrue(gpu.TEST.search(name), name)
+        for name in ("Diagnosis.built_without_cuda", "cuda_on_host.ops.1", "CudaArchitectures.ptx", "OpTest.forward/add_sim"):
+            self.assertFalse(gpu.TEST.search(name), name)
+
     def test_ctest_lines(self):
         text = ("1/3 Test #1: a.abort ..........................Subprocess aborted***Exception:   0.00 sec\n"
                 "2/3 Test #2: a.late ...........................***Timeout   1.00 sec\n\n"
