@@ -3,6 +3,7 @@
 #include <gradus/backends/cuda/stream.h>
 #include <gradus/runtime/caching_allocator.h>
 #include <gradus/runtime/diagnosis.h>
+#include <gradus/runtime/shared_library.h>
 
 #include <algorithm>
 #include <cstdlib>
@@ -17,10 +18,22 @@ void pass_on_launch_blocking() {
   if (value && *value) ::setenv("CUDA_LAUNCH_BLOCKING", value, 0);
 }
 
+// CUDA's runtime loads the driver's library in this process, and a damaged file would take the process with
+// it.
+bool driver_can_be_loaded() {
+#ifdef GRADUS_CUDA_ON_HOST
+  return true;
+#else
+  return runtime::SharedLibrary({"libcuda.so.1"}).found();
+#endif
+}
+
 }  // namespace
 
 CudaBackend::CudaBackend() {
   pass_on_launch_blocking();
+  init_error_ = cudaErrorInsufficientDriver;
+  if (!driver_can_be_loaded()) return;
   int count = 0;
   init_error_ = cudaGetDeviceCount(&count);
   cudaGetLastError();  // it is no error that a later call should report
