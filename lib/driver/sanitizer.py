@@ -58,7 +58,7 @@ def sanitize(check, tool, program, names, number):
     # Calls that CUDA refuses are not errors: the vendor libraries probe so, and what ours come to the tests say.
     status = limited([find_sanitizer(), "--tool", tool, "--report-api-errors", "no", "--error-exitcode", "99",
                       build.BUILD / "release" / "tests" / program, "--gtest_filter=" + ":".join(names)], log, check.clock,
-                     {"GRADUS_NO_MEMORY_CACHING": "1"})  # or the end of a tensor would be the middle of a segment
+                     {"GRADUS_NO_MEMORY_CACHING": "1"} if program == "ops_tests" else {})  # or the end of a tensor would be the middle of a segment
     return outcome(status, log.read_text(errors="replace"), len(names))
 
 
