@@ -56,7 +56,8 @@ class Case(unittest.TestCase):
                       mock.patch.object(os, "geteuid", lambda: self.uid)):
             patch.start()
             self.addCleanup(patch.stop)
-        os.environ.pop("CI", None)
+        for name in ("CI", "CUDACXX", "GRADUS_CUDA", "GRADUS_CUDA_ARCHS", "GRADUS_SYSROOT"):
+            os.environ.pop(name, None)
         self.uid = 0
 
     def program(self, name, text):

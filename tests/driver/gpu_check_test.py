@@ -127,7 +127,8 @@ class Case(unittest.TestCase):
                             "PATH": f"{self.bin}:{os.environ['PATH']}", "GRADUS_SYSROOT": str(self.tree / "unpacked"),
                             "CUDACXX": str(self.bin / "nvcc")}
         self.write("unpacked/usr/include/x.h", "")
-        self.environment.pop("GRADUS_CUDA_ARCHS", None)
+        for name in ("GRADUS_CUDA", "GRADUS_CUDA_ARCHS"):
+            self.environment.pop(name, None)
         self.out = self.tree / "build" / "gpu-check"
 
     def write(self, name, text):
