@@ -113,7 +113,9 @@ def ctest_result(tests, has_gpu):
     bad, alone = named(lambda test: test["result"] not in GOOD), named(lambda test: "alone" in test and test["result"] in GOOD)
     passed = named(lambda test: test["result"] == "Passed")
     on_cuda = sum(bool(gpu.TEST.search(name)) for name in passed)
-    note = f"{len(passed)} passed, {on_cuda} of them on cuda; {len(tests) - len(passed) - len(bad)} skipped; {len(bad)} failed"
+    emulated = sum(name.startswith("cuda_on_host.") for name in passed)  # each a program of many
+    note = (f"{len(passed)} passed, {on_cuda} of them on cuda, {emulated} groups on an emulated one; "
+            f"{len(tests) - len(passed) - len(bad)} skipped; {len(bad)} failed")
     note += f": {', '.join(bad[:20])}{' …' * (len(bad) > 20)}" if bad else ""
     note += f"; failed beside others and passed alone: {', '.join(alone)}" if alone else ""
     if has_gpu and not on_cuda:

@@ -138,6 +138,8 @@ def case_lines(report):
     if any(case["quick"] for case in report["cases"]):
         yield "Brief passes: they show that it runs, and are no times to quote."
         yield ""
+    if not chosen:
+        return
     yield "| benchmark | case | median | of memory's ceiling | of the matrix product's |"
     yield "|---|---|---|---|---|"
     for case in chosen:

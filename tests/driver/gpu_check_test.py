@@ -183,7 +183,7 @@ class Whole(Case):
         self.assertIn("--gtest_filter=Made/Ops.add/cuda:Made/Ops.sub/cuda\n", log)
         self.assertEqual(set(self.pieces().values()), {"passed", "skipped"})
         report = self.report()
-        for words in ("# gpu-check: passed", "cuda:0: Made GPU, capability 9.0", "| 580.65 | 1980 MHz (?) |", "power cap", "2 passed, 1 of them on cuda; 1 skipped",
+        for words in ("# gpu-check: passed", "cuda:0: Made GPU, capability 9.0", "| 580.65 | 1980 MHz (?) |", "power cap", "2 passed, 1 of them on cuda, 0 groups on an emulated one; 1 skipped",
                       "03_second_overlap cuda | skipped | 0 s | skipped: one GPU; overlap needs two", "NCCL | skipped",
                       "1 GPU: collectives need 2", "0 errors", "PyTorch | skipped", "01_first | Add/cuda/bytes:64"):
             self.assertIn(words, report)
@@ -261,7 +261,7 @@ class Resume(Case):
         self.log()
         self.assertIn("passed", self.check("--stage", "test"))
         self.assertIn(" -F\n", self.log())
-        self.assertIn("2 passed, 1 of them on cuda; 1 skipped", self.report())  # the first call's test is counted
+        self.assertIn("2 passed, 1 of them on cuda, 0 groups on an emulated one; 1 skipped", self.report())  # the first call's test is counted
         self.log()
         self.interrupted("hangs", "--stage", "sanitize", words="--tool memcheck")
         self.check("--stage", "sanitize")
@@ -413,7 +413,7 @@ class Facts(unittest.TestCase):
 
     def test_a_gpu_on_which_no_test_ran_is_no_pass(self):
         tests = {"runtime.Diagnosis.no_cuda": {"result": "Passed"}, "cuda_on_host.ops.1": {"result": "Passed"}}
-        self.assertEqual(gpu_pieces.ctest_result(tests, True), ("failed", "2 passed, 0 of them on cuda; 0 skipped; 0 failed; no test ran on cuda"))
+        self.assertEqual(gpu_pieces.ctest_result(tests, True), ("failed", "2 passed, 0 of them on cuda, 1 groups on an emulated one; 0 skipped; 0 failed; no test ran on cuda"))
         self.assertEqual(gpu_pieces.ctest_result(tests, False)[0], "passed")
         tests["ops.arithmetic/OpTest.forward/add_cuda"] = {"result": "Passed"}
         self.assertEqual(gpu_pieces.ctest_result(tests, True)[0], "passed")
