@@ -48,11 +48,14 @@ class Elementwise {
     const auto step = static_cast<uint32_t>(block.size());
     const uint32_t first = static_cast<uint32_t>(block.group_index()) * step * kVectors +
                            static_cast<uint32_t>(block.thread_rank());
+    if (first >= nest_.count) return;
     uint32_t index[kVectors], at[kVectors][kOperands];
     GRADUS_UNROLL
-    for (int v = 0; v < kVectors; ++v) {  // past the end the last vector once more, which is not stored
+    for (int v = 0; v < kVectors; ++v) {
+      // Past the end the thread's first once more, which is not stored. (Not the last of all: in place, the
+      // thread whose it is may be writing it.)
       const uint32_t i = first + static_cast<uint32_t>(v) * step;
-      index[v] = i < nest_.count ? i : nest_.count - 1;
+      index[v] = i < nest_.count ? i : first;
     }
     nest_.locate(index, at);
     std::tuple<Pack<X, V>...> x[kVectors];

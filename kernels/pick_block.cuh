@@ -42,10 +42,11 @@ struct Pick {
     const auto step = static_cast<uint32_t>(block.size());
     const uint32_t first = static_cast<uint32_t>(block.group_index()) * step * kEach +
                            static_cast<uint32_t>(block.thread_rank());
+    if (first >= nest.count) return;
     uint32_t i[kEach], at[kEach][3];
     GRADUS_UNROLL
-    for (uint32_t j = 0; j < kEach; ++j)  // past the end the last word once more
-      i[j] = first + j * step < nest.count ? first + j * step : nest.count - 1;
+    for (uint32_t j = 0; j < kEach; ++j)  // past the end the thread's first once more
+      i[j] = first + j * step < nest.count ? first + j * step : first;
     nest.locate(i, at);
     int64_t row[kEach];
     GRADUS_UNROLL
