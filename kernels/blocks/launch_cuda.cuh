@@ -4,8 +4,8 @@
 
 namespace gradus::kernels {
 
-// Each block does the groups blockIdx.x, blockIdx.x + gridDim.x, …: one, unless there are more than a grid may
-// have blocks.
+// Each block does the groups blockIdx.x, blockIdx.x + gridDim.x, …: one, unless there are more than a grid
+// may have blocks.
 template <class Body>
 __global__ void entry(const Body body, int64_t groups) {
   for (int64_t group = blockIdx.x; group < groups; group += gridDim.x) {

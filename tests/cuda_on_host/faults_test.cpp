@@ -56,14 +56,16 @@ TEST_F(CudaFaults, out_of_memory_says_what_was_tried) {
 TEST_F(CudaFaults, a_kernel_that_is_not_for_this_gpu_says_what_to_do) {
   fail_next("launch", cudaErrorNoKernelImageForDevice);
   const std::string error = error_of([&] { ones({4}, kFloat32, device_); });
-  EXPECT_THAT(error, StartsWith("E-CUDA-ARCH: elementwise: no kernel image is available for execution on cuda:0"));
+  EXPECT_THAT(error,
+              StartsWith("E-CUDA-ARCH: elementwise: no kernel image is available for execution on cuda:0"));
   EXPECT_THAT(error, HasSubstr("hint: 01_env_check says what this build has"));
 }
 
 TEST_F(CudaFaults, a_launch_that_cuda_refuses_bears_the_kernels_name) {
   fail_next("launch", cudaErrorInvalidConfiguration);
-  EXPECT_THAT(error_of([&] { ones({4}, kFloat32, device_); }),
-              StartsWith("E-CUDA: elementwise: invalid configuration argument (cudaErrorInvalidConfiguration)"));
+  EXPECT_THAT(
+      error_of([&] { ones({4}, kFloat32, device_); }),
+      StartsWith("E-CUDA: elementwise: invalid configuration argument (cudaErrorInvalidConfiguration)"));
 }
 
 TEST_F(CudaFaults, an_illegal_address_sticks_and_may_be_of_earlier_work) {

@@ -1,10 +1,11 @@
 // The calls of Backend on CUDA's runtime. Internal to cuda/.
 #pragma once
-#include <gradus/backends/cuda/address_ranges.h>
 #include <gradus/backends/cuda/errors.h>
 #include <gradus/backends/cuda/nvml.h>
 #include <gradus/base/error.h>
+#include <gradus/runtime/address_ranges.h>
 #include <gradus/runtime/backend.h>
+#include <gradus/runtime/refusals.h>
 #include <gradus/runtime/stream.h>
 
 #include <array>
@@ -91,7 +92,7 @@ class CudaBackend final : public runtime::Backend {
   struct DeviceState {
     mutable std::shared_mutex mutex;
     std::vector<std::unique_ptr<StreamState>> streams;
-    AddressRanges memory;
+    runtime::AddressRanges memory;
   };
 
   void enable_peer_access(int from, int to);
@@ -105,7 +106,7 @@ class CudaBackend final : public runtime::Backend {
   int device_count_ = 0;
   cudaError_t init_error_ = cudaSuccess;
   std::array<DeviceState, Device::kMaxIndices> devices_;
-  AddressRanges pinned_;
+  runtime::AddressRanges pinned_;
   Nvml nvml_;
   std::mutex capture_mutex_, peers_mutex_;
   std::array<std::bitset<Device::kMaxIndices>, Device::kMaxIndices> peers_;  // pairs asked for

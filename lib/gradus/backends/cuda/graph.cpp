@@ -7,17 +7,14 @@ namespace gradus::cuda {
 void CudaBackend::refuse_during_capture(Capture* capture, const char* call) {
   if (!capture) return;
   capture->broken = str(call, " was made during it");
-  GRADUS_FAIL("E-CAPTURE", "capture: operation not permitted when stream is capturing: ", call,
-              hint("do it before capture_begin() or after capture_end()"));
+  runtime::refuse_in_capture(call);
 }
 
 // An event of a capture is nothing that the host could wait for, neither during the capture nor afterwards.
 void CudaBackend::refuse_captured(const EventState& event, const char* call) {
   if (!event.in_graph) return;
   refuse_during_capture(event.capture.lock().get(), call);
-  GRADUS_FAIL("E-CAPTURE",
-              "event: it was recorded in a capture, so it is a place in a graph and no point in time",
-              hint("record it again, outside of a capture"));
+  runtime::refuse_event_of_capture();
 }
 
 // A stream that waits for an event of a capture takes part in it from there on.
@@ -36,11 +33,8 @@ void CudaBackend::join_capture(StreamState& stream, const EventState& event) {
 
 void CudaBackend::begin_capture(const Stream& stream) {
   StreamState& state = enter(stream);
-  GRADUS_CHECK(stream.id != 0, "E-CAPTURE", "capture: the default stream of ", stream.device,
-               " cannot be captured", hint("capture on a stream of its own: Stream::create(device)"));
   std::lock_guard lock(capture_mutex_);
-  GRADUS_CHECK(!state.capture, "E-CAPTURE", "capture: stream ", stream.id, " of ", stream.device,
-               " is capturing already", hint("end that capture first"));
+  runtime::check_capture_begins(stream, state.capture != nullptr);
   // Relaxed: other threads, and this one's allocator, may go on calling cudaMalloc() and the like.
   GRADUS_CUDA(stream.device, cudaStreamBeginCapture(state.handle, cudaStreamCaptureModeRelaxed));
   state.capture = std::make_shared<Capture>(Capture{&state, {&state}, ""});
@@ -51,8 +45,7 @@ void* CudaBackend::end_capture(const Stream& stream) {
   std::string broken;
   {
     std::lock_guard lock(capture_mutex_);
-    GRADUS_CHECK(state.capture && state.capture->origin == &state, "E-CAPTURE", "capture: stream ", stream.id,
-                 " of ", stream.device, " began no capture", hint("call capture_begin() first"));
+    runtime::check_capture_ends(stream, state.capture && state.capture->origin == &state);
     const std::shared_ptr<Capture> capture = state.capture;
     for (StreamState* member : capture->members) member->capture = nullptr;
     broken = capture->broken;
@@ -85,8 +78,7 @@ bool CudaBackend::is_capturing(const Stream& stream) {
 
 void CudaBackend::replay(void* graph, const Stream& stream) {
   const auto& g = *static_cast<GraphState*>(graph);
-  GRADUS_CHECK(g.device == stream.device, "E-DEVICE-MISMATCH", "replay: the graph was captured on ", g.device,
-               ", the stream is on ", stream.device);
+  runtime::check_replay(g.device, stream);
   GRADUS_CUDA(stream.device, cudaGraphLaunch(g.handle, enter(stream).handle));
 }
 

@@ -4,6 +4,27 @@
 #include <cstring>
 
 namespace gradus::cuda {
+namespace {
+
+// Another device is CUDA's current one for a while. For calls that must not throw.
+class Visit {
+ public:
+  explicit Visit(int device) {
+    cudaGetDevice(&before_);
+    cudaSetDevice(device);
+  }
+  ~Visit() {
+    cudaSetDevice(before_);
+    cudaGetLastError();  // what went wrong here, a later call that may throw reports
+  }
+  Visit(const Visit&) = delete;
+  Visit& operator=(const Visit&) = delete;
+
+ private:
+  int before_ = 0;
+};
+
+}  // namespace
 
 void* CudaBackend::allocate(int index, size_t bytes) {
   make_current(index);
@@ -18,15 +39,10 @@ void* CudaBackend::allocate(int index, size_t bytes) {
   return data;
 }
 
-// An error here is one that the next call that may throw reports too.
 void CudaBackend::free(int index, void* data) noexcept {
   devices_[static_cast<size_t>(index)].memory.remove(data);
-  int before = -1;
-  cudaGetDevice(&before);
-  cudaSetDevice(index);
+  const Visit visit(index);
   cudaFree(data);
-  if (before >= 0) cudaSetDevice(before);
-  cudaGetLastError();
 }
 
 void* CudaBackend::allocate_pinned(size_t bytes) {
@@ -48,34 +64,27 @@ void CudaBackend::free_pinned(void* data) noexcept {
 }
 
 void CudaBackend::check_address(Device device, const void* data, size_t bytes, const char* which) const {
-  GRADUS_CHECK(devices_[static_cast<size_t>(device.index())].memory.hold(data, bytes), "E-ILLEGAL-ADDRESS",
-               "copy: invalid argument: the ", which, " (", bytes, " bytes) is not in memory of ", device);
+  if (!devices_[static_cast<size_t>(device.index())].memory.hold(data, bytes))
+    runtime::refuse_address(which, bytes, device);
 }
 
-// Between GPUs that reach each other's memory; others copy by way of the host. Asked once for each pair.
+// Between GPUs that reach each other's memory; where that fails, copies are right and slower, by way of the
+// host. Asked once for each pair.
 void CudaBackend::enable_peer_access(int from, int to) {
   std::lock_guard lock(peers_mutex_);
   if (peers_[static_cast<size_t>(from)].test(static_cast<size_t>(to))) return;
   peers_[static_cast<size_t>(from)].set(static_cast<size_t>(to));
+  const Visit visit(from);
   int possible = 0;
-  if (cudaDeviceCanAccessPeer(&possible, from, to) == cudaSuccess && possible) {
-    int before = -1;
-    cudaGetDevice(&before);
-    cudaSetDevice(from);
+  if (cudaDeviceCanAccessPeer(&possible, from, to) == cudaSuccess && possible)
     cudaDeviceEnablePeerAccess(to, 0);
-    cudaSetDevice(before);
-  }
-  cudaGetLastError();  // without it the copy is right, and slower
 }
 
 void CudaBackend::copy(void* to, Device to_device, const void* from, Device from_device, size_t bytes,
                        const Stream& stream) {
   StreamState& state = enter(stream);
   if (bytes == 0) return;
-  for (const Device d : {to_device, from_device})
-    GRADUS_CHECK(d.is_cpu() || d.is_cuda(), "E-DEVICE-MISMATCH", "copy: from ", from_device, " to ",
-                 to_device, ": a cuda device cannot reach another kind of device",
-                 hint("go by way of the cpu"));
+  runtime::check_reachable(DeviceType::cuda, to_device, from_device);
   if (to_device.is_cuda()) check_address(to_device, to, bytes, "target");
   if (from_device.is_cuda()) check_address(from_device, from, bytes, "source");
   const bool host_waits = (from_device.is_cpu() && to_device.is_cpu()) ||

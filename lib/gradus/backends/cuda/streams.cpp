@@ -7,9 +7,8 @@ StreamState& CudaBackend::enter(const Stream& stream) {
   DeviceState& device = devices_[static_cast<size_t>(stream.device.index())];
   make_current(stream.device.index());
   std::shared_lock lock(device.mutex);
-  GRADUS_CHECK(stream.id >= 0 && stream.id < static_cast<int64_t>(device.streams.size()), "E-STREAM",
-               "stream: ", stream.device, " has no stream ", stream.id,
-               hint("make one with Stream::create(device)"));
+  if (stream.id < 0 || stream.id >= static_cast<int64_t>(device.streams.size()))
+    runtime::refuse_stream(stream);
   return *device.streams[static_cast<size_t>(stream.id)];
 }
 
@@ -117,16 +116,9 @@ void CudaBackend::synchronize_event(void* event) {
 
 double CudaBackend::elapsed_ms(void* start, void* end) {
   const auto &a = *static_cast<EventState*>(start), &b = *static_cast<EventState*>(end);
-  for (const EventState* e : {&a, &b}) {
-    const char* which = e == &a ? "the start" : "the end";
-    GRADUS_CHECK(!e->in_graph, "E-EVENT", "Event::elapsed_time: ", which,
-                 " was recorded in a capture, so it has no time", hint("record both outside of a capture"));
-    GRADUS_CHECK(e->recorded, "E-EVENT", "Event::elapsed_time: ", which, " was never recorded",
-                 hint("call record() on both events"));
-    GRADUS_CHECK(query_event(const_cast<EventState*>(e)), "E-EVENT", "Event::elapsed_time: ", which,
-                 " is not reached yet: its stream is still busy",
-                 hint("call synchronize() on the end event first"));
-  }
+  for (const EventState* e : {&a, &b})
+    runtime::check_has_time(e == &a ? "the start" : "the end", e->in_graph, e->recorded,
+                            e->recorded && !e->in_graph && query_event(const_cast<EventState*>(e)));
   float milliseconds = 0;
   GRADUS_CUDA(a.device, cudaEventElapsedTime(&milliseconds, a.handle, b.handle));
   return static_cast<double>(milliseconds);

@@ -28,18 +28,14 @@ void SimBackend::begin_capture(const Stream& stream) {
   check_usable(stream.device.index());
   auto lock = scheduler_.lock();
   Queue& queue = queue_of(stream);
-  GRADUS_CHECK(queue.id != 0, "E-CAPTURE", "capture: the default stream of ", stream.device,
-               " cannot be captured", hint("capture on a stream of its own: Stream::create(device)"));
-  GRADUS_CHECK(!queue.capture, "E-CAPTURE", "capture: stream ", stream.id, " of ", stream.device,
-               " is capturing already", hint("end that capture first"));
+  runtime::check_capture_begins(stream, queue.capture != nullptr);
   queue.capture.reset(new Capture{&queue, {stream.device.index(), {}}, {{&queue, {}}}, ""});
 }
 
 void* SimBackend::end_capture(const Stream& stream) {
   auto lock = scheduler_.lock();
   Queue& origin = queue_of(stream);
-  GRADUS_CHECK(origin.capture && origin.capture->origin == &origin, "E-CAPTURE", "capture: stream ",
-               stream.id, " of ", stream.device, " began no capture", hint("call capture_begin() first"));
+  runtime::check_capture_ends(stream, origin.capture && origin.capture->origin == &origin);
   const std::shared_ptr<Capture> capture = origin.capture;
   for (const auto& [queue, clock] : capture->known) const_cast<Queue*>(queue)->capture = nullptr;
   GRADUS_CHECK(capture->broken.empty(), "E-CAPTURE", "capture: there is no graph, because ", capture->broken);
@@ -59,8 +55,7 @@ void SimBackend::replay(void* graph, const Stream& stream) {
   const int device = stream.device.index();
   check_usable(device);
   const auto& g = *static_cast<Graph*>(graph);
-  GRADUS_CHECK(g.device == device, "E-DEVICE-MISMATCH", "replay: the graph was captured on ",
-               Device(DeviceType::sim, g.device), ", the stream is on ", stream.device);
+  runtime::check_replay({DeviceType::sim, g.device}, stream);
   Point point;
   Clock clock;
   bool blocking;

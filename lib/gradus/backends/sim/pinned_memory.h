@@ -1,9 +1,8 @@
 // Host memory that the simulated devices copy without making the host wait.
 #pragma once
+#include <gradus/runtime/address_ranges.h>
+
 #include <cstddef>
-#include <cstdint>
-#include <map>
-#include <shared_mutex>
 
 namespace gradus::sim {
 
@@ -13,11 +12,10 @@ class PinnedMemory {
   void* allocate(size_t bytes);
   void free(void* data) noexcept;
   /// True if all of [data, data + bytes) is in one live piece.
-  bool holds(const void* data, size_t bytes) const;
+  bool holds(const void* data, size_t bytes) const { return pieces_.hold(data, bytes); }
 
  private:
-  mutable std::shared_mutex mutex_;
-  std::map<uintptr_t, size_t> pieces_;
+  runtime::AddressRanges pieces_;
 };
 
 }  // namespace gradus::sim

@@ -9,6 +9,7 @@
 #include <gradus/base/error.h>
 #include <gradus/runtime/backend.h>
 #include <gradus/runtime/busy_meter.h>
+#include <gradus/runtime/refusals.h>
 #include <gradus/runtime/stream.h>
 
 #include <chrono>

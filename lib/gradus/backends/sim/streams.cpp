@@ -42,8 +42,7 @@ void SimBackend::host_waits_for(const Point& point, const Clock& clock, int devi
 void SimBackend::refuse_during_capture(Capture* capture, const char* call) {
   if (!capture) return;
   capture->broken = str(call, " was made during it");
-  GRADUS_FAIL("E-CAPTURE", "capture: operation not permitted when stream is capturing: ", call,
-              hint("do it before capture_begin() or after capture_end()"));
+  runtime::refuse_in_capture(call);
 }
 
 bool SimBackend::query(const Stream& stream) {
@@ -135,9 +134,7 @@ void SimBackend::join_capture(Queue& queue, const SimEvent& event) {
 void SimBackend::refuse_captured(const SimEvent& event, const char* call) {
   if (!event.in_graph) return;
   refuse_during_capture(event.capture.lock().get(), call);
-  GRADUS_FAIL("E-CAPTURE",
-              "event: it was recorded in a capture, so it is a place in a graph and no point in time",
-              hint("record it again, outside of a capture"));
+  runtime::refuse_event_of_capture();
 }
 
 bool SimBackend::query_event(void* event) {
@@ -163,16 +160,9 @@ void SimBackend::synchronize_event(void* event) {
 double SimBackend::elapsed_ms(void* start, void* end) {
   const auto &a = *static_cast<SimEvent*>(start), &b = *static_cast<SimEvent*>(end);
   auto lock = scheduler_.lock();
-  for (const SimEvent* e : {&a, &b}) {
-    const char* which = e == &a ? "the start" : "the end";
-    GRADUS_CHECK(!e->in_graph, "E-EVENT", "Event::elapsed_time: ", which,
-                 " was recorded in a capture, so it has no time", hint("record both outside of a capture"));
-    GRADUS_CHECK(e->mark, "E-EVENT", "Event::elapsed_time: ", which, " was never recorded",
-                 hint("call record() on both events"));
-    GRADUS_CHECK(e->point.passed(), "E-EVENT", "Event::elapsed_time: ", which,
-                 " is not reached yet: its stream is still busy",
-                 hint("call synchronize() on the end event first"));
-  }
+  for (const SimEvent* e : {&a, &b})
+    runtime::check_has_time(e == &a ? "the start" : "the end", e->in_graph, e->mark != nullptr,
+                            e->point.passed());
   return std::chrono::duration<double, std::milli>(b.mark->time - a.mark->time).count();
 }
 

@@ -56,9 +56,7 @@ void move(void* to, const void* from, size_t bytes, double link, const std::atom
 
 Queue& SimBackend::queue_of(const Stream& stream) {
   auto& queues = devices_[stream.device.index()].queues;
-  GRADUS_CHECK(stream.id >= 0 && stream.id < static_cast<int64_t>(queues.size()), "E-STREAM",
-               "stream: ", stream.device, " has no stream ", stream.id,
-               hint("make one with Stream::create(device)"));
+  if (stream.id < 0 || stream.id >= static_cast<int64_t>(queues.size())) runtime::refuse_stream(stream);
   return *queues[static_cast<size_t>(stream.id)];
 }
 
@@ -180,15 +178,12 @@ void SimBackend::run_kernel(int device, const runtime::KernelTask& task) {
 }
 
 void SimBackend::check_address(int device, const void* data, size_t bytes, const char* which) const {
-  GRADUS_CHECK(memory_.holds(device, data, bytes), "E-ILLEGAL-ADDRESS", "copy: invalid argument: the ", which,
-               " (", bytes, " bytes) is not in memory of ", Device(DeviceType::sim, device));
+  if (!memory_.holds(device, data, bytes)) runtime::refuse_address(which, bytes, {DeviceType::sim, device});
 }
 
 Item SimBackend::copy_item(void* to, Device to_device, const void* from, Device from_device, size_t bytes,
                            int stream_device) const {
-  for (const Device d : {to_device, from_device})
-    GRADUS_CHECK(d.is_cpu() || d.is_sim(), "E-DEVICE-MISMATCH", "copy: from ", from_device, " to ", to_device,
-                 ": a sim device cannot reach another kind of device", hint("go by way of the cpu"));
+  runtime::check_reachable(DeviceType::sim, to_device, from_device);
   Item item{"copy", Scheduler::kCompute, {}, {}};
   const void* source = from;
   void* target = to;

@@ -1,4 +1,4 @@
-// Which pieces of memory are ours: what was allocated, by address. Internal to cuda/.
+// Which pieces of memory a backend has handed out, by address.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -6,7 +6,7 @@
 #include <mutex>
 #include <shared_mutex>
 
-namespace gradus::cuda {
+namespace gradus::runtime {
 
 /// Safe to use from several threads.
 class AddressRanges {
@@ -34,4 +34,4 @@ class AddressRanges {
   std::map<uintptr_t, size_t> bytes_;
 };
 
-}  // namespace gradus::cuda
+}  // namespace gradus::runtime
