@@ -100,6 +100,22 @@ struct MaxPool2dGrad {
   }
 };
 
+namespace pooling {
+
+struct RowAndColumn {
+  int row, column;
+};
+/// Where in the input the position of an output is.
+GRADUS_HD inline RowAndColumn position_of(const PoolThreads<1>::Place& at, const Positions& positions,
+                                          const PoolAxis& rows, const PoolAxis& columns) {
+  int32_t where[1];
+  positions.load(at.second, where);
+  return {rows.span(at.row).start + where[0] / columns.kernel * rows.dilation,
+          columns.span(at.column).start + where[0] % columns.kernel * columns.dilation};
+}
+
+}  // namespace pooling
+
 /// y = x at each output's position, in words of type W.
 template <class W>
 struct MaxPool2dPick {
@@ -120,10 +136,7 @@ struct MaxPool2dPick {
     const int64_t i = element(block);
     if (i >= threads.nest.count) return;
     const auto at = threads.locate(i);
-    int32_t where[1];
-    positions.load(at.second, where);
-    const int r = rows.span(at.row).start + where[0] / columns.kernel * rows.dilation;
-    const int s = columns.span(at.column).start + where[0] % columns.kernel * columns.dilation;
+    const auto [r, s] = pooling::position_of(at, positions, rows, columns);
     y[at.result] = x[at.plane + plane.at(r, s)];
   }
 };
@@ -145,10 +158,7 @@ struct MaxPool2dIndices {
     const int64_t i = element(block);
     if (i >= threads.nest.count) return;
     const auto at = threads.locate(i);
-    int32_t where[1];
-    positions.load(at.second, where);
-    const int r = rows.span(at.row).start + where[0] / columns.kernel * rows.dilation;
-    const int s = columns.span(at.column).start + where[0] % columns.kernel * columns.dilation;
+    const auto [r, s] = pooling::position_of(at, positions, rows, columns);
     indices[at.result] = int64_t{r} * columns.size + s;
   }
 };

@@ -87,7 +87,7 @@ function(gradus_compile_cuda_on_host name)
     target_link_libraries(${name} PRIVATE OpenMP::OpenMP_CXX)
   endif()
   target_compile_definitions(${name} PRIVATE GRADUS_CUDA_ON_HOST)
-  target_compile_options(${name} PRIVATE $<$<CONFIG:Release>:-O1>)  # compiles in two thirds of -O2's time, and runs briefly
+  target_compile_options(${name} PRIVATE $<$<CONFIG:Release>:-O1>)  # compiled often, run briefly
 endfunction()
 
 # gradus_cuda_on_host(name): the whole CUDA backend so.

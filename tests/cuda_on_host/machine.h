@@ -72,6 +72,7 @@ class Machine {
   std::map<uintptr_t, std::pair<size_t, int>> memory;         // bytes and device; device -1: pinned
   std::vector<size_t> used;                                   // bytes by device
   std::map<std::string, std::pair<int, int>> injected;        // by function: how often, which error
+  std::vector<std::pair<int, int>> peer_accesses;
   int count_error = 0;
 
   int device_count() const { return static_cast<int>(streams.size()); }

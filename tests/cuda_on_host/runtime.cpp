@@ -5,6 +5,7 @@
 #include <cuda_on_host/runtime.h>
 #include <gradus/backends/cuda/errors.h>
 
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <utility>
@@ -65,6 +66,11 @@ bool whole_blocks() {
 void fail_next(const char* function, int error, int count) {
   std::lock_guard lock(machine().mutex);
   machine().injected[function] = {count, error};
+}
+
+std::vector<std::pair<int, int>> peer_accesses() {
+  std::lock_guard lock(machine().mutex);
+  return machine().peer_accesses;
 }
 
 }  // namespace gradus::cuda_on_host
@@ -173,8 +179,15 @@ cudaError_t cudaDeviceCanAccessPeer(int* possible, int device, int peer) {
   *possible = device != peer;
   return cudaSuccess;
 }
-cudaError_t cudaDeviceEnablePeerAccess(int, unsigned) { return cudaSuccess; }
+cudaError_t cudaDeviceEnablePeerAccess(int peer, unsigned) {
+  BEGIN("cudaDeviceEnablePeerAccess");
+  m.peer_accesses.emplace_back(current_device, peer);
+  return cudaSuccess;
+}
 
-cudaError_t cudaDeviceGetPCIBusId(char*, int, int) { return answer(cudaErrorNotSupported); }
+cudaError_t cudaDeviceGetPCIBusId(char* address, int length, int device) {
+  std::snprintf(address, static_cast<size_t>(length), "0000:%02x:00.0", device + 1);
+  return cudaSuccess;
+}
 
 }  // extern "C"

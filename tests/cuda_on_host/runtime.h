@@ -5,6 +5,8 @@
 // library.
 #pragma once
 #include <functional>
+#include <utility>
+#include <vector>
 
 #include "kernels/blocks/launch.cuh"
 
@@ -25,6 +27,9 @@ bool whole_blocks();
 
 /// The next `count` calls of the function of that name fail with `error`, as in an injected fault.
 void fail_next(const char* function, int error, int count = 1);
+
+/// The calls of cudaDeviceEnablePeerAccess() so far: the current device then, and its peer.
+std::vector<std::pair<int, int>> peer_accesses();
 
 }  // namespace gradus::cuda_on_host
 

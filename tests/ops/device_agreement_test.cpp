@@ -2,6 +2,7 @@
 // compares each operation with a reference in double, at shapes that somebody chose.)
 #include <gradus/gradus.h>
 #include <gtest/gtest.h>
+#include <support/devices.h>
 
 #include <cmath>
 
@@ -16,8 +17,8 @@ void PrintTo(const Draw& draw, std::ostream* out) { *out << to_string(draw.devic
 
 std::vector<Draw> draws() {
   std::vector<Draw> all;
-  for (const DeviceType type : {DeviceType::sim, DeviceType::cuda})
-    for (uint64_t n = 0; n < 12 && device_count(type) > 0; ++n) all.push_back({Device(type), n});
+  for (const Device device : testing::devices_with_queues())
+    for (uint64_t n = 0; n < 12; ++n) all.push_back({device, n});
   return all;
 }
 

@@ -2,16 +2,10 @@
 // sums have one order. Shapes are such that each way of a GPU (ops/picking.h, backends/cuda/pick.cu) is gone.
 #include <gradus/gradus.h>
 #include <gtest/gtest.h>
+#include <support/devices.h>
 
 namespace gradus {
 namespace {
-
-std::vector<Device> devices() {
-  std::vector<Device> all;
-  for (const DeviceType type : {DeviceType::sim, DeviceType::cuda})
-    if (device_count(type) > 0) all.push_back(Device(type));
-  return all;
-}
 
 class PickingOnDevice : public ::testing::TestWithParam<Device> {
  protected:
@@ -29,7 +23,7 @@ class PickingOnDevice : public ::testing::TestWithParam<Device> {
   }
 };
 GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(PickingOnDevice);
-INSTANTIATE_TEST_SUITE_P(all, PickingOnDevice, ::testing::ValuesIn(devices()),
+INSTANTIATE_TEST_SUITE_P(all, PickingOnDevice, ::testing::ValuesIn(testing::devices_with_queues()),
                          [](const auto& info) { return std::string(to_string(info.param.type())); });
 
 TEST_P(PickingOnDevice, rows_of_a_table_and_their_gradient) {

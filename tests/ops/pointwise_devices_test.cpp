@@ -3,18 +3,12 @@
 // (kernels/elementwise_block.cuh).
 #include <gradus/gradus.h>
 #include <gtest/gtest.h>
+#include <support/devices.h>
 
 #include <limits>
 
 namespace gradus {
 namespace {
-
-std::vector<Device> devices() {
-  std::vector<Device> all;
-  for (const DeviceType type : {DeviceType::sim, DeviceType::cuda})
-    if (device_count(type) > 0) all.push_back(Device(type));
-  return all;
-}
 
 constexpr DType kEveryType[] = {kUInt8, kInt32, kInt64, kBool, kFloat16, kBFloat16, kFloat32, kFloat64};
 
@@ -47,7 +41,7 @@ class PointwiseOnDevice : public ::testing::TestWithParam<Device> {
   }
 };
 GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(PointwiseOnDevice);
-INSTANTIATE_TEST_SUITE_P(all, PointwiseOnDevice, ::testing::ValuesIn(devices()),
+INSTANTIATE_TEST_SUITE_P(all, PointwiseOnDevice, ::testing::ValuesIn(testing::devices_with_queues()),
                          [](const auto& info) { return std::string(to_string(info.param.type())); });
 
 TEST_P(PointwiseOnDevice, between_all_dtypes) {

@@ -4,6 +4,7 @@
 
 #include <cmath>
 
+#include "support/devices.h"
 #include "support/expect_error.h"
 #include "support/temp_dir.h"
 
@@ -65,10 +66,10 @@ TEST(TrainStep, a_warm_step_of_the_cnn_allocates_nothing_and_launches_few_kernel
 
 // On devices that queue work the host must not wait for it: the step is then as fast as its kernels.
 // (.item(), which a program calls to print a loss, does wait.)
-struct EveryQueue : ::testing::TestWithParam<DeviceType> {};
+struct EveryQueue : ::testing::TestWithParam<Device> {};
 
 TEST_P(EveryQueue, a_warm_step_of_the_cnn_never_waits_and_copies_nothing_to_or_from_the_host) {
-  const Device device(GetParam());
+  const Device device = GetParam();
   manual_seed(0);
   Cnn model;
   model.to(device);
@@ -99,14 +100,8 @@ TEST_P(EveryQueue, a_warm_step_of_the_cnn_never_waits_and_copies_nothing_to_or_f
   EXPECT_TRUE(std::isfinite(loss.item<float>()));
   EXPECT_EQ((stats(device) - before).synchronizations, 1) << "item() waits, and that is counted";
 }
-std::vector<DeviceType> queues() {
-  std::vector<DeviceType> found;
-  for (const DeviceType type : {DeviceType::sim, DeviceType::cuda})
-    if (is_available(type)) found.push_back(type);
-  return found;
-}
-INSTANTIATE_TEST_SUITE_P(TrainStep, EveryQueue, ::testing::ValuesIn(queues()),
-                         [](const auto& info) { return std::string(to_string(info.param)); });
+INSTANTIATE_TEST_SUITE_P(TrainStep, EveryQueue, ::testing::ValuesIn(testing::devices_with_queues()),
+                         [](const auto& info) { return std::string(to_string(info.param.type())); });
 
 TEST(TrainStep, the_loss_of_a_small_network_goes_down) {
   manual_seed(0);
