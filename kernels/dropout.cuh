@@ -15,6 +15,7 @@ struct DropoutArgs {
   TensorArg x, y;
   PhiloxStream stream;
   double p;
+  uint64_t first = 0;  // what the logical elements are counted from; a multiple of 4
   static constexpr auto operands = std::tuple{in(&DropoutArgs::x), out(&DropoutArgs::y)};
 };
 
@@ -35,7 +36,7 @@ C scale_of(double p) {
 inline void draw(const DropoutArgs& args, int64_t first, int64_t n, uint8_t* keep) {
   const uint32_t least = least_kept(args.p);
   for (int64_t i = 0; i < n; i += 4) {
-    const PhiloxWords w = args.stream.words(static_cast<uint64_t>(first + i) / 4);
+    const PhiloxWords w = args.stream.words((args.first + static_cast<uint64_t>(first + i)) / 4);
     for (int j = 0; j < 4; ++j) keep[i + j] = w.word[j] >> 8 >= least;
   }
 }

@@ -15,13 +15,17 @@ struct Drop {
   static constexpr bool kReads = true;
   using Value = ComputeType<T>;
   PhiloxStream stream;
+  uint64_t start;
   uint32_t least;
   Value scale;
 
   explicit Drop(const DropoutArgs& args)
-      : stream(args.stream), least(dropout::least_kept(args.p)), scale(dropout::scale_of<Value>(args.p)) {}
+      : stream(args.stream),
+        start(args.first),
+        least(dropout::least_kept(args.p)),
+        scale(dropout::scale_of<Value>(args.p)) {}
   GRADUS_HD void operator()(uint64_t first, Value (&v)[4]) const {
-    const PhiloxWords w = stream.words(first / 4);
+    const PhiloxWords w = stream.words((start + first) / 4);
     GRADUS_UNROLL
     for (int j = 0; j < 4; ++j) v[j] *= w.word[j] >> 8 >= least ? scale : Value{0};
   }

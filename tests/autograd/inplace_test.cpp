@@ -7,6 +7,7 @@
 #include <gradus/ops/view.h>
 #include <gradus/tensor/node.h>
 #include <gtest/gtest.h>
+#include <support/expect_error.h>
 
 namespace gradus {
 namespace {
@@ -220,6 +221,19 @@ TEST_F(Inplace, shapes_and_dtypes_stay) {
   } catch (const Error& e) {
     EXPECT_EQ(e.code(), "E-DTYPE");
   }
+}
+
+TEST(DetachInPlace, every_handle_forgets_its_history) {
+  Tensor x = ones({2}).requires_grad_();
+  Tensor y = x * 2.0;
+  const Tensor same = y;
+  y.detach_();
+  EXPECT_TRUE(same.is_leaf() && !same.requires_grad());
+  y.copy_(x);  // and may be made anew
+  same.sum().backward();
+  EXPECT_EQ(x.grad().to_vector<float>(), (std::vector<float>{1, 1}));
+  Tensor view = (x * 2.0).narrow(0, 0, 1);
+  EXPECT_EQ(testing::error_of([&] { view.detach_(); }), "E-INPLACE: detach_: can't detach views in-place");
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 #include <gradus/base/error.h>
 #include <gradus/base/random.h>
+#include <gradus/base/random_scope.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -167,6 +168,22 @@ TEST(Randperm, EveryOrderIsEquallyLikely) {
     ++count[static_cast<size_t>(p[0] * 2 + (p[1] > p[2] ? 1 : 0))];
   }
   for (const int c : count) EXPECT_TRUE(std::abs(c - 1000) <= 150) << c;  // five standard deviations
+}
+
+TEST(GeneratorGuard, replaces_the_default_generator_of_this_thread) {
+  Generator& before = default_generator();
+  Generator own(3), inner(4);
+  {
+    const GeneratorGuard guard(own);
+    EXPECT_EQ(&default_generator(), &own);
+    {
+      const GeneratorGuard nested(inner);
+      EXPECT_EQ(&default_generator(), &inner);
+    }
+    EXPECT_EQ(&default_generator(), &own);
+    std::thread([&] { EXPECT_EQ(&default_generator(), &before); }).join();
+  }
+  EXPECT_EQ(&default_generator(), &before);
 }
 
 }  // namespace

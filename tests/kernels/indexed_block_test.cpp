@@ -99,11 +99,13 @@ TYPED_TEST(IndexedKernel, Dropout) {
   using T = TypeParam;
   using C = ComputeType<T>;
   for (const double p : {0.3, 1.0}) {
-    const DropoutArgs args{{}, {}, kStream, p};
-    check<T>(Drop<T>(args), [p](uint64_t i, T x) {
-      const bool keep = kStream.uniform<float>(i) >= static_cast<float>(p);
-      return static_cast<T>(static_cast<C>(x) * (keep ? static_cast<C>(1 / (1 - p)) : C(0)));
-    });
+    for (const uint64_t first : {0, 12}) {  // 12: of a part of a batch
+      const DropoutArgs args{{}, {}, kStream, p, first};
+      check<T>(Drop<T>(args), [p, first](uint64_t i, T x) {
+        const bool keep = kStream.uniform<float>(first + i) >= static_cast<float>(p);
+        return static_cast<T>(static_cast<C>(x) * (keep ? static_cast<C>(1 / (1 - p)) : C(0)));
+      });
+    }
   }
 }
 TYPED_TEST(IndexedKernel, Linspace) {

@@ -1,13 +1,15 @@
-#include <gradus/base/random.h>
+#include <gradus/base/random_scope.h>
 #include <gradus/ops/arithmetic.h>
 #include <gradus/ops/dropout.h>
 #include <gradus/ops/factories.h>
+#include <gradus/ops/random.h>
 #include <gradus/ops/reduce.h>
 #include <gradus/tensor/node.h>
 
 #include <cmath>
 
 #include "op_case.h"
+#include "support/devices.h"
 
 namespace gradus::optest {
 namespace {
@@ -62,6 +64,30 @@ TEST(Dropout, the_gradient_drops_the_same_elements) {
   (void)dropout(x, 0.4);  // others may draw before backward
   y.sum().backward();
   EXPECT_EQ(values_of(x.grad()).values, values_of(y).values);
+}
+
+// On each device, so that a batch may be cut over several.
+TEST(Dropout, parts_of_a_batch_drop_what_the_whole_does) {
+  std::vector<Device> devices = testing::devices_with_queues();
+  devices.push_back(Device());
+  for (const Device device : devices) {
+    for (const int64_t width : {8, 6, 1}) {
+      const Tensor x = rand({7, width}).to(device);
+      manual_seed(5);
+      const Tensor whole = dropout(x, 0.4);
+      for (const auto& [first, rows] : {std::pair{0, 3}, {3, 4}, {6, 1}}) {
+        manual_seed(5);
+        const BatchPartGuard guard({first, rows});
+        Tensor part = x.narrow(0, first, rows).clone().requires_grad_();
+        const Tensor y = dropout(part, 0.4);
+        EXPECT_EQ(values_of(y).values, values_of(whole.narrow(0, first, rows)).values);
+        y.sum().backward();
+        for (size_t i = 0; i < values_of(y).values.size(); ++i)
+          EXPECT_EQ(values_of(part.grad()).values[i] == 0, values_of(y).values[i] == 0);
+        EXPECT_EQ(values_of(dropout(ones({0, width}))).values, Doubles());
+      }
+    }
+  }
 }
 
 TEST(Dropout, nothing_happens_outside_training_or_at_zero) {

@@ -1,5 +1,6 @@
 #include <gradus/base/error.h>
 #include <gradus/base/random.h>
+#include <gradus/base/random_scope.h>
 #include <gradus/base/shape.h>
 
 #include <numeric>
@@ -61,10 +62,26 @@ void Generator::set_state(std::span<const uint8_t> state) {
   stream_ = {load(state.data()), load(state.data() + 8)};
 }
 
+namespace {
+
+thread_local Generator* generator_of_thread = nullptr;
+thread_local BatchPart part_of_thread;
+
+}  // namespace
+
 Generator& default_generator() {
   static Generator generator;
-  return generator;
+  return generator_of_thread ? *generator_of_thread : generator;
 }
+
+GeneratorGuard::GeneratorGuard(Generator& generator)
+    : before_(std::exchange(generator_of_thread, &generator)) {}
+GeneratorGuard::~GeneratorGuard() { generator_of_thread = before_; }
+
+BatchPartGuard::BatchPartGuard(const BatchPart& part) : before_(std::exchange(part_of_thread, part)) {}
+BatchPartGuard::~BatchPartGuard() { part_of_thread = before_; }
+
+const BatchPart& batch_part() { return part_of_thread; }
 
 void manual_seed(uint64_t seed) { default_generator().manual_seed(seed); }
 

@@ -30,6 +30,16 @@ Tensor& Tensor::requires_grad_(bool on) {
   return *this;
 }
 
+Tensor& Tensor::detach_() {
+  GRADUS_CHECK(!self().base, "E-INPLACE", "detach_: can't detach views in-place", hint("use detach()"));
+  self().requires_grad = false;
+  self().grad_fn = {};
+  self().output_nr = 0;
+  self().leaf = {};
+  self().retained = {};
+  return *this;
+}
+
 const Tensor& Tensor::grad() const {
   static const Tensor none;
   if (self().leaf) return static_cast<const AccumulateGrad&>(*self().leaf).grad;

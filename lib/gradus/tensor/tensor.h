@@ -143,6 +143,9 @@ class Tensor {
   void set_data(const Tensor& other);
   /// Shares the data and the version counter; has no history.
   Tensor detach() const;
+  /// Forgets how this tensor was made: it, and every handle to it, becomes a leaf that requires no grad.
+  /// Throws E-INPLACE for a view.
+  Tensor& detach_();
   uint32_t version() const { return self().storage->version(); }
   void bump_version() const { self().storage->bump_version(); }
 
