@@ -233,7 +233,8 @@ TEST(DetachInPlace, every_handle_forgets_its_history) {
   same.sum().backward();
   EXPECT_EQ(x.grad().to_vector<float>(), (std::vector<float>{1, 1}));
   Tensor view = (x * 2.0).narrow(0, 0, 1);
-  EXPECT_EQ(testing::error_of([&] { view.detach_(); }), "E-INPLACE: detach_: can't detach views in-place");
+  EXPECT_EQ(testing::error_of([&] { view.detach_(); }),
+            "E-INPLACE: detach_: can't detach views in-place\n  hint: use detach()");
 }
 
 }  // namespace
