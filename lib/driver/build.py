@@ -1,4 +1,6 @@
 """Configuring and building with CMake's presets, in build/<preset>."""
+import contextlib
+import fcntl
 import os
 import pathlib
 import re
@@ -50,6 +52,19 @@ def options_for(parts, cuda):
     return options
 
 
+@contextlib.contextmanager
+def alone(preset):
+    """Keeps other ./gradus commands out of build/<preset>: two builds at once take files from each other."""
+    BUILD.mkdir(parents=True, exist_ok=True)
+    with open(BUILD / f"{preset}.lock", "w", encoding="ascii") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            say(f"Another ./gradus builds in build/{preset}; waiting for it.")
+            fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
 def configure(preset, parts, cuda="OFF"):
     """Runs CMake where something is new; explains what CMake looks for where it fails."""
     known = cache(preset)
@@ -62,7 +77,9 @@ def configure(preset, parts, cuda="OFF"):
     if not shutil.which("cmake"):
         raise Failure("CMake is not installed.\n" + packages.ELSEWHERE)
     command = ["cmake", "--preset", preset, *(f"-D{k}={v}" for k, v in options.items())]
-    if shell.run(command) != 0:
+    with alone(preset):
+        status = shell.run(command)
+    if status != 0:
         if not shutil.which("apt-get"):
             say(packages.ELSEWHERE)
         raise Failure(f"CMake could not configure build/{preset}; its message is above. ./gradus doctor says what "
@@ -72,7 +89,9 @@ def configure(preset, parts, cuda="OFF"):
 def build(preset, targets=()):
     """Builds `targets`, or everything."""
     wanted = ["--target", *targets] if targets else []
-    if shell.run(["cmake", "--build", "--preset", preset, "--parallel", shell.jobs(), *wanted]) != 0:
+    with alone(preset):
+        status = shell.run(["cmake", "--build", "--preset", preset, "--parallel", shell.jobs(), *wanted])
+    if status != 0:
         raise Failure(f"The build in build/{preset} failed; the compiler's message is above.")
 
 

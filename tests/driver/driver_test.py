@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 import unittest
 from unittest import mock
@@ -280,6 +281,25 @@ class Bench(Case):
 
 
 class Build(Case):
+    def test_two_builds_in_one_folder_take_turns(self):
+        with tempfile.TemporaryDirectory() as folder, mock.patch.object(build, "BUILD", pathlib.Path(folder)):
+            order, text = [], io.StringIO()
+
+            def second():
+                with build.alone("release"):
+                    order.append("second")
+
+            with contextlib.redirect_stdout(text):
+                thread = threading.Thread(target=second)
+                with build.alone("release"), build.alone("asan"):  # another folder is free
+                    thread.start()
+                    while "waiting for it" not in text.getvalue():
+                        time.sleep(0.01)
+                    order.append("first")
+                thread.join()
+            self.assertEqual(order, ["first", "second"])
+            self.assertEqual(text.getvalue(), "Another ./gradus builds in build/release; waiting for it.\n")
+
     def test_cache_is_read_and_a_known_configuration_is_left_alone(self):
         folder = self.state / "release"
         folder.mkdir()
