@@ -4,6 +4,7 @@
 #include <gradus/runtime/device_info.h>
 #include <gradus/tensor/grad_mode.h>
 #include <gradus/tensor/node.h>
+#include <gradus/tensor/sequence.h>
 
 #include <algorithm>
 #include <exception>
@@ -146,16 +147,20 @@ void Replicas::run(const std::vector<int64_t>& rows, const std::function<void(Mo
   std::vector<Generator> generators(rows.size());
   std::vector<std::exception_ptr> errors(rows.size());
   const ThreadState state;
+  const uint64_t start = next_sequence();
+  std::vector<uint64_t> ends(rows.size());
   const auto work = [&](size_t i) {
     const GeneratorGuard generator(generators[i]);
     int64_t first = 0;
     for (size_t k = 0; k < i; ++k) first += rows[k];
     const BatchPartGuard part({first, rows[i]});
+    set_next_sequence(start);
     try {
       state.run(devices_[i], [&] { f(i == 0 ? *module_ : *set.modules[i - 1], i); });
     } catch (...) {
       errors[i] = std::current_exception();
     }
+    ends[i] = next_sequence();
   };
   {
     Threads threads;
@@ -164,6 +169,7 @@ void Replicas::run(const std::vector<int64_t>& rows, const std::function<void(Mo
       threads.start([&work, i] { work(i); });
     }
   }
+  set_next_sequence(*std::max_element(ends.begin(), ends.end()));
   for (const std::exception_ptr& error : errors)
     if (error) std::rethrow_exception(error);
   default_generator().set_state(generators[0].get_state());

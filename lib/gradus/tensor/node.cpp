@@ -1,4 +1,5 @@
 #include <gradus/tensor/node.h>
+#include <gradus/tensor/sequence.h>
 
 #include <atomic>
 
@@ -6,7 +7,7 @@ namespace gradus {
 namespace {
 
 std::atomic<int64_t> live{0};
-thread_local uint64_t next_sequence = 1;
+thread_local uint64_t sequence_of_thread = 1;
 
 }  // namespace
 
@@ -40,7 +41,10 @@ Tensor SavedTensor::unpack(const Node* node) const {
   return output;
 }
 
-Node::Node() : sequence_(next_sequence++) { live.fetch_add(1, std::memory_order_relaxed); }
+uint64_t next_sequence() { return sequence_of_thread; }
+void set_next_sequence(uint64_t sequence) { sequence_of_thread = sequence; }
+
+Node::Node() : sequence_(sequence_of_thread++) { live.fetch_add(1, std::memory_order_relaxed); }
 Node::Node(Leaf) : sequence_(~uint64_t{0}) { live.fetch_add(1, std::memory_order_relaxed); }
 Node::~Node() { live.fetch_sub(1, std::memory_order_relaxed); }
 int64_t Node::live_count() { return live.load(std::memory_order_relaxed); }
