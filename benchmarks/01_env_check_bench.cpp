@@ -4,7 +4,7 @@
 //
 // Bytes are those that the program asks for, as in STREAM: a copy reads and writes each byte once. What a
 // processor reads in addition before it writes (write-allocate) is not counted.
-#include <common/device_timer.h>
+#include <common/counted.h>
 #include <gradus/gradus.h>
 
 #include <cmath>
@@ -117,8 +117,7 @@ void Matmul(benchmark::State& state, Device device, const MatmulCase& c) {
   if (timing::time_on(state, device, [&] { y = matmul(a, b); }) == 0) return;
   if (!(error_of(a, b, y) <= c.tolerance)) return state.SkipWithError("wrong result after timing");
   state.counters["checked"] = 1;
-  state.counters["flops"] =
-      benchmark::Counter(2.0 * static_cast<double>(n) * n * n, benchmark::Counter::kIsIterationInvariantRate);
+  timing::set_flops(state, 2.0 * static_cast<double>(n) * n * n);
 }
 
 void with_threads(benchmark::internal::Benchmark* b, Device device) {

@@ -1,9 +1,9 @@
 // Lesson 02: matrix products by size on the cpu and on each device, with and without the way there and back;
-// copies by size beside memcpy; and what a launch costs that does nothing.
+// copies by size beside memcpy; and what a launch costs: one that does nothing, and the smallest operation.
 //
 // Products go to n = 2048, and to 5000 where there is a GPU or GRADUS_BENCH_LARGE=1 asks for it. Cases of the
 // simulated device are called SIMULATED: they say what it costs here, nothing about a GPU.
-#include <benchmark/benchmark.h>
+#include <common/counted.h>
 #include <gradus/gradus.h>
 #include <gradus/runtime/device_info.h>
 #include <gradus/runtime/launch.h>
@@ -16,8 +16,6 @@
 namespace {
 
 using namespace gradus;
-
-std::string name_of(Device device) { return device.is_sim() ? "sim_SIMULATED" : to_string(device.type()); }
 
 // Two matrices on the cpu and on a device, and what their product must be.
 struct Matrices {
@@ -40,18 +38,20 @@ const Matrices& matrices(int64_t n, Device device) {
 }
 
 // Times `product()` and checks it before and after.
-void time_product(benchmark::State& state, const Matrices& m, const std::function<Tensor()>& product) {
+void time_product(benchmark::State& state, Device device, const Matrices& m,
+                  const std::function<Tensor()>& product) {
+  timing::count_work(state, device, product);
   if (!m.right(product())) return state.SkipWithError("wrong product before timing");
   for (auto _ : state) benchmark::DoNotOptimize(product().raw_data());
   if (!m.right(product())) return state.SkipWithError("wrong product after timing");
   state.counters["checked"] = 1;  // the results file's "check": "passed"
   const auto n = static_cast<double>(state.range(0));
-  state.counters["flops"] = benchmark::Counter(2 * n * n * n, benchmark::Counter::kIsIterationInvariantRate);
+  timing::set_flops(state, 2 * n * n * n);
 }
 
 void Matmul(benchmark::State& state, Device device) {
   const Matrices& m = matrices(state.range(0), device);
-  time_product(state, m, [&] {
+  time_product(state, device, m, [&] {
     Tensor y = matmul(m.on_device_a, m.on_device_b);
     synchronize(device);
     return y;
@@ -61,7 +61,7 @@ void Matmul(benchmark::State& state, Device device) {
 // Both matrices go to the device and the product comes back.
 void MatmulThereAndBack(benchmark::State& state, Device device) {
   const Matrices& m = matrices(state.range(0), device);
-  time_product(state, m, [&] { return matmul(m.a.to(device), m.b.to(device)).cpu(); });
+  time_product(state, device, m, [&] { return matmul(m.a.to(device), m.b.to(device)).cpu(); });
 }
 
 Tensor bytes_on_host(int64_t bytes, Device device, bool pinned) {
@@ -124,6 +124,17 @@ void EmptyLaunch(benchmark::State& state, Device device) {
   }
 }
 
+// Additions to one number, in rows of 1000 as above: what an operation costs beside its work, on any device.
+void SmallestOp(benchmark::State& state, Device device) {
+  constexpr int kRow = 1000;
+  NoGradGuard no_grad;
+  Tensor x = zeros({1}, {.device = device});
+  while (state.KeepRunningBatch(kRow)) {
+    for (int i = 0; i < kRow; ++i) x.add_(1);
+    synchronize(device);
+  }
+}
+
 void by_n(benchmark::internal::Benchmark* b) {
   for (int64_t n : {64, 128, 256, 512, 1024, 2048}) b->Arg(n);
   if (is_available(DeviceType::cuda) || std::getenv("GRADUS_BENCH_LARGE")) b->Arg(4096)->Arg(5000);
@@ -137,10 +148,11 @@ void by_bytes(benchmark::internal::Benchmark* b) {
 
 void register_device(Device device) {
   const auto add = [&](const std::string& what, auto function, auto... arguments) {
-    return benchmark::RegisterBenchmark((what + "/" + name_of(device)).c_str(), function, device,
+    return benchmark::RegisterBenchmark((what + "/" + timing::name_of(device)).c_str(), function, device,
                                         arguments...);
   };
   by_n(add("Matmul", Matmul));
+  add("SmallestOp", SmallestOp)->UseRealTime();
   if (device.is_cpu()) return;
   by_n(add("MatmulThereAndBack", MatmulThereAndBack));
   for (const bool pinned : {false, true}) {

@@ -1,59 +1,92 @@
-// Lesson 03: SimpleNet by batch size, forward alone and with backward; its train step beside the floor.
-#include <benchmark/benchmark.h>
+// Lesson 03: SimpleNet by batch size, forward alone and with backward, on the cpu and on each device; its
+// train step beside the floor. Inputs and model are on the device beforehand. Cases of the simulated device
+// are called SIMULATED: they say what it costs here, nothing about a GPU.
+#include <common/counted.h>
 #include <common/train_steps.h>
 #include <lessons/common/models.h>
+
+#include <functional>
 
 namespace {
 
 using namespace gradus;
 
-void Forward(benchmark::State& state) {
-  set_num_threads(static_cast<int>(state.range(1)));
-  lesson::SimpleNet model;
-  const Tensor x = randn({state.range(0), 784});
-  NoGradGuard no_grad;
-  for (auto _ : state) benchmark::DoNotOptimize(model(x).raw_data());
-  state.SetItemsProcessed(state.iterations() * state.range(0));
-}
-void InferenceForward(benchmark::State& state) {
-  set_num_threads(static_cast<int>(state.range(1)));
-  lesson::SimpleNet model;
-  const Tensor x = randn({state.range(0), 784});
-  InferenceMode inference;
-  for (auto _ : state) benchmark::DoNotOptimize(model(x).raw_data());
-  state.SetItemsProcessed(state.iterations() * state.range(0));
-}
-void ForwardBackward(benchmark::State& state) {
-  set_num_threads(static_cast<int>(state.range(1)));
-  lesson::SimpleNet model;
-  const Tensor x = randn({state.range(0), 784});
-  for (auto _ : state) {
-    model.zero_grad();
-    model(x).sum().backward();
+// Two operations a weight and sample forward; twice as many backward, less the gradient of the input.
+constexpr double kForwardFlops = 2.0 * (784 * 256 + 256 * 128 + 128 * 10);
+constexpr double kTrainFlops = 3 * kForwardFlops - 2.0 * 784 * 256;
+
+struct Model {
+  Model(int64_t batch, Device device) : x(randn({batch, 784}, {.device = device})) { net.to(device); }
+  Tensor forward() { return net(x); }
+  void forward_backward() {
+    net.zero_grad();
+    forward().sum().backward();
   }
-  state.SetItemsProcessed(state.iterations() * state.range(0));
+  lesson::SimpleNet net;
+  Tensor x;
+};
+
+// Arguments: the batch and, on the cpu, the threads.
+void time_model(benchmark::State& state, Device device, double flops,
+                const std::function<void(Model&)>& run) {
+  if (device.is_cpu()) set_num_threads(static_cast<int>(state.range(1)));
+  const int64_t batch = state.range(0);
+  Model model(batch, device);
+  const auto work = [&] { run(model); };
+  timing::count_work(state, device, work);
+  if (timing::time_on(state, device, work) == 0) return;
+  state.SetItemsProcessed(state.iterations() * batch);
+  timing::set_flops(state, flops * static_cast<double>(batch));
 }
-void by_batch(benchmark::internal::Benchmark* b) {
-  for (int64_t threads : {1, 2})
-    for (int64_t batch : {1, 8, 32, 128, 512, 2048}) b->Args({batch, threads});
-  b->ArgNames({"batch", "threads"})->UseRealTime()->MinTime(0.05);  // 36 cases
+
+void Forward(benchmark::State& state, Device device) {
+  NoGradGuard no_grad;
+  time_model(state, device, kForwardFlops, [](Model& m) { benchmark::DoNotOptimize(m.forward().impl()); });
 }
-BENCHMARK(Forward)->Apply(by_batch);
-BENCHMARK(InferenceForward)->Apply(by_batch);
-BENCHMARK(ForwardBackward)->Apply(by_batch);
+void InferenceForward(benchmark::State& state, Device device) {
+  InferenceMode inference;
+  time_model(state, device, kForwardFlops, [](Model& m) { benchmark::DoNotOptimize(m.forward().impl()); });
+}
+void ForwardBackward(benchmark::State& state, Device device) {
+  time_model(state, device, kTrainFlops, [](Model& m) { m.forward_backward(); });
+}
+
+void register_device(Device device) {
+  const auto add = [&](const char* what, auto function) {
+    auto* b = benchmark::RegisterBenchmark(str(what, "/", timing::name_of(device)).c_str(), function, device);
+    timing::timed_on(device, b);
+    if (!device.is_cuda()) b->MinTime(0.05);  // there a row's length is the GPU's affair
+    if (device.is_cpu())
+      b->ArgNames({"batch", "threads"})->ArgsProduct({{1, 8, 32, 128, 512, 2048}, {1, 2}});
+    else
+      b->ArgNames({"batch"})->ArgsProduct({{1, 8, 32, 128, 512, 2048}});
+  };
+  add("Forward", Forward);
+  if (device.is_cpu()) add("InferenceForward", InferenceForward);
+  add("ForwardBackward", ForwardBackward);
+}
 
 void TrainStep(benchmark::State& state) {
   auto& step = floors::prepared("SimpleNet", static_cast<int>(state.range(0)),
                                 [] { return floors::library_simple_net(32); });
+  timing::count_work(state, {}, [&] { step.run(); });
   for (auto _ : state) step.run();
+  timing::set_flops(state, 32 * kTrainFlops);
 }
 void TrainStepFloor(benchmark::State& state) {
   auto& step = floors::prepared("SimpleNet floor", static_cast<int>(state.range(0)), [] {
     return floors::mlp(32, {784, 256, 128, 10});
   });
   for (auto _ : state) step.run();
+  timing::set_flops(state, 32 * kTrainFlops);
 }
 BENCHMARK(TrainStep)->ArgName("threads")->Arg(1)->Arg(2)->UseRealTime();
 BENCHMARK(TrainStepFloor)->ArgName("threads")->Arg(1)->Arg(2)->UseRealTime();
+
+[[maybe_unused]] const bool registered = [] {
+  for (const DeviceType type : {DeviceType::cpu, DeviceType::sim, DeviceType::cuda})
+    if (is_available(type)) register_device(Device(type));
+  return true;
+}();
 
 }  // namespace

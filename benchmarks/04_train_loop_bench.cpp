@@ -1,49 +1,49 @@
 // Lesson 04: the train steps of both networks beside their floors, and an epoch with the share of time spent
 // waiting for data. On a GPU the CNN's step, with what it launches and how often the host waits: never.
-#include <common/device_timer.h>
+#include <common/counted.h>
 #include <common/train_steps.h>
 #include <lessons/common/models.h>
 
 #include <chrono>
+#include <string_view>
 
 namespace {
 
 using namespace gradus;
 
-void run(benchmark::State& state, floors::TrainStep& step, int64_t batch) {
+// Of a train step and a sample: two operations a weight and place forward, twice as many backward less the
+// gradient of the input.
+constexpr double kConv1 = 2.0 * 28 * 28 * 32 * 9, kConv2 = 2.0 * 14 * 14 * 64 * 9 * 32;
+constexpr double kCnnFlops = 3 * (kConv1 + kConv2 + 2.0 * (64 * 7 * 7 * 256 + 256 * 10)) - kConv1;
+constexpr double kSmallNetFlops = 3 * 2.0 * (16 * 32 + 32) - 2.0 * 16 * 32;
+
+using MakeStep = std::function<std::unique_ptr<floors::TrainStep>()>;
+
+// A step of `name`, which is made once for each number of threads. What the library launches is counted; a
+// floor launches nothing.
+void run(benchmark::State& state, const char* name, int64_t batch, double flops, const MakeStep& make) {
+  floors::TrainStep& step = floors::prepared(name, static_cast<int>(state.range(0)), make);
+  if (!std::string_view(name).ends_with("floor")) timing::count_work(state, {}, [&] { step.run(); });
   for (auto _ : state) step.run();
+  state.counters["checked"] = 1;  // prepared() has seen the loss fall
   state.SetItemsProcessed(state.iterations() * batch);
+  timing::set_flops(state, flops * static_cast<double>(batch));
 }
 
 void CnnStep(benchmark::State& state) {
-  run(state,
-      floors::prepared("CNN", static_cast<int>(state.range(0)),
-                       [] { return floors::library_cnn(256, true); }),
-      256);
+  run(state, "CNN", 256, kCnnFlops, [] { return floors::library_cnn(256, true); });
 }
 void CnnStepRowMajor(benchmark::State& state) {
-  run(state,
-      floors::prepared("CNN row-major", static_cast<int>(state.range(0)),
-                       [] { return floors::library_cnn(256, false); }),
-      256);
+  run(state, "CNN row-major", 256, kCnnFlops, [] { return floors::library_cnn(256, false); });
 }
 void CnnStepFloor(benchmark::State& state) {
-  run(state, floors::prepared("CNN floor", static_cast<int>(state.range(0)), [] { return floors::cnn(256); }),
-      256);
+  run(state, "CNN floor", 256, kCnnFlops, [] { return floors::cnn(256); });
 }
 void SmallNetStep(benchmark::State& state) {
-  run(state,
-      floors::prepared("16-32-1", static_cast<int>(state.range(0)),
-                       [] { return floors::library_small_net(32); }),
-      32);
+  run(state, "16-32-1", 32, kSmallNetFlops, [] { return floors::library_small_net(32); });
 }
 void SmallNetStepFloor(benchmark::State& state) {
-  run(state,
-      floors::prepared("16-32-1 floor", static_cast<int>(state.range(0)),
-                       [] {
-                         return floors::mlp(32, {16, 32, 1});
-                       }),
-      32);
+  run(state, "16-32-1 floor", 32, kSmallNetFlops, [] { return floors::mlp(32, {16, 32, 1}); });
 }
 
 // Counts and checks are of a warm step; a GPU's times are between events, without the host's wait for a loss.
@@ -53,15 +53,16 @@ void CnnStepOn(benchmark::State& state, Device device, bool channels_last) {
   const float first = step->run();
   for (int i = 0; i < 5; ++i) step->run();
   if (!(step->run() < first)) return state.SkipWithError("wrong: the loss does not fall");
+  timing::count_work(state, device, [&] { step->step(); });
   const Stats before = stats(device);
   step->step();
-  const Stats used = stats(device) - before;
+  const int64_t waits = (stats(device) - before).synchronizations;
   if (timing::time_on(state, device, [&] { step->step(); }) == 0) return;
   if (!(step->run() < first)) return state.SkipWithError("wrong: the loss has risen");
   state.counters["checked"] = 1;
-  state.counters["launches"] = static_cast<double>(used.launches);
-  state.counters["host_waits"] = static_cast<double>(used.synchronizations);
+  state.counters["host_waits"] = static_cast<double>(waits);
   state.SetItemsProcessed(state.iterations() * kBatch);
+  timing::set_flops(state, kCnnFlops * kBatch);
 }
 
 // An epoch over 5,120 made images: what training sees, loader included.

@@ -6,10 +6,10 @@
 writes plots/<machine>/02_device_transfer.svg: medians with the range of all samples, and the size from which on the way to the
 device and back pays. The same file gives the same bytes (with the same matplotlib).
 """
-import math
 import statistics
 
 import figure
+from driver import speedups
 
 COPIES = [("Memcpy", figure.GREY, ":", "^"),
           ("HostToDevice_pageable", figure.BLUE, "--", "o"), ("HostToDevice_pinned", figure.BLUE, "-", "s"),
@@ -32,28 +32,9 @@ def medians(samples):
     return {size: statistics.median(times) for size, times in sorted(samples.items())}
 
 
-def break_even(cpu, device):
-    """The size from which on `device` (both {size: seconds}) is the faster; between two sizes a straight line in logarithms.
-    None where the largest size is not yet worth it; the smallest size where all are."""
-    sizes = sorted(set(cpu) & set(device))
-    behind = [n for n in sizes if device[n] > cpu[n]]
-    if not sizes or (behind and behind[-1] == sizes[-1]):
-        return None
-    if not behind:
-        return sizes[0]
-    low = behind[-1]
-    high = sizes[sizes.index(low) + 1]
-    a, b = math.log(device[low] / cpu[low]), math.log(device[high] / cpu[high])
-    return math.exp(math.log(low) + (math.log(high) - math.log(low)) * a / (a - b))
-
-
-def verdict(cpu, device):
-    """The break-even in words."""
-    sizes = sorted(set(cpu) & set(device))
-    n = break_even(cpu, device)
-    if n is None:
-        return f"no break-even up to n = {sizes[-1]}"
-    return f"pays at every n from {sizes[0]} on" if n == sizes[0] else f"break-even at n = {n:.0f}"
+def ratios(cpu, device):
+    """{size: times as fast on the device}, of two {size: seconds}"""
+    return {n: cpu[n] / device[n] for n in sorted(set(cpu) & set(device))}
 
 
 def draw_products(axes, cases, device, name):
@@ -64,12 +45,12 @@ def draw_products(axes, cases, device, name):
         if key in cases:
             figure.line(axes, {n: [1e3 * seconds for seconds in times] for n, times in cases[key].items()}, **style)
     cpu, there = medians(cases["Matmul", "cpu"]), medians(cases["MatmulThereAndBack", device])
-    n = break_even(cpu, there)
+    n = speedups.break_even(ratios(cpu, there))
     if n is not None:
         axes.axvline(n, color="black", linewidth=1)
     sizes = sorted(cpu)
     axes.set(xscale="log", yscale="log", xlabel="n", ylabel="milliseconds",
-             title=f"n x n product: {verdict(cpu, there)}")
+             title=f"n x n product: {speedups.break_even_in_words("n", ratios(cpu, there))}")
     axes.set_xticks(sizes, sizes)
 
 

@@ -5,7 +5,7 @@ import os
 import re
 import subprocess
 
-from . import build, launches, packages, results, shell
+from . import build, conclusions, launches, packages, results, shell
 from .lessons import DEVICE, SKIPPED, chosen, programs_of
 from .shell import ROOT, Failure, say
 
@@ -74,6 +74,8 @@ def bench(options):
         failed = launches.measure(programs, folder, options, flags_of(build.cache("release")))
         failed += [program for lesson in lessons for program in programs_of(lesson)
                    if not run_lesson(program, folder, options)]
+        for report in conclusions.conclude(folder).values():
+            conclusions.show(report)
     except KeyboardInterrupt:
         say(f"\nWhat was finished is kept in {folder.relative_to(ROOT)}. To go on:\n  {again(options, folder)}")
         raise

@@ -94,11 +94,11 @@ class Program:
         words = [self.path, *self.arguments()[bool(self.threads):], f"--benchmark_out={out}", "--benchmark_out_format=json"]
         return words if len(names) == self.all else [*words, f"--benchmark_filter=^({'|'.join(quoted(self.raw[n]) for n in names)})$"]
 
-    def add(self, google, environment, ceilings):
+    def add(self, google, environment):
         if self.report is None:
             run = {**self.protocol, "arguments": self.arguments(), "finished": False}
             self.report = results.new_report(google["context"], environment, run, self.revision, self.flags)
-        results.add_launch(self.report, google, ceilings, self.protocol["repetitions"])
+        results.add_launch(self.report, google, self.protocol["repetitions"])
         results.write(self.report, self.unfinished)
 
     def finish(self):
@@ -132,15 +132,15 @@ def measure(stems, folder, options, flags):
     progress = Progress(sum(program.work() for program in programs))
     for number in range(max((program.protocol["launches"] for program in programs), default=0)):
         for program in programs:
-            if program.stem not in failed and not run_round(program, number, progress, folder):
+            if program.stem not in failed and not run_round(program, number, progress):
                 failed.append(program.stem)
     return failed
 
 
-def run_round(program, number, progress, folder):
+def run_round(program, number, progress):
     """One launch of a program, and after the last one its results. False where it ended with an error or a case failed."""
     names = program.missing(number)
-    if names and not run_launch(program, number, names, progress, folder):
+    if names and not run_launch(program, number, names, progress):
         say(f"{program.stem}: ended with an error; what it had measured is in {program.unfinished.relative_to(ROOT)}"
             if program.report else f"{program.stem}: ended with an error")
         return False
@@ -155,16 +155,10 @@ def run_round(program, number, progress, folder):
     return all(case["status"] != "failed" for case in program.report["cases"])
 
 
-def ceilings_in(folder):
-    path = folder / "01_env_check.json"
-    return results.load(path) if path.exists() else None
-
-
-def run_launch(program, number, names, progress, folder):
+def run_launch(program, number, names, progress):
     """Runs the program once. Where it is interrupted, what it had finished is kept before the interruption goes on."""
     what = f"{program.stem}, launch {number + 1} of {program.protocol['launches']}"
     environment = json.loads(shell.output_of([program.path, "--environment"]) or "null")  # the load before, not after
-    ceilings = ceilings_in(folder)
     with tempfile.TemporaryDirectory() as temporary:
         out = os.path.join(temporary, "out.json")
         command = list(map(str, program.command(names, out)))
@@ -174,11 +168,11 @@ def run_launch(program, number, names, progress, folder):
         except KeyboardInterrupt:
             google = google_benchmark.parse_cut(text_in(out))
             if google:
-                program.add(google, environment, ceilings)
+                program.add(google, environment)
             raise
         if status != 0:
             return False
-        program.add(google_benchmark.parse(text_in(out), program.path.name), environment, ceilings)
+        program.add(google_benchmark.parse(text_in(out), program.path.name), environment)
         progress.done += len(names)
     return True
 

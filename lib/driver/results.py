@@ -21,13 +21,28 @@ from . import google_benchmark, schema, shell  # noqa: E402
 from .shell import ROOT, Failure, say  # noqa: E402
 
 NAME = "gradus-results-1"
-DTYPES = ("float32", "bfloat16", "float16", "float64")
 SCHEMA = ROOT / "results" / "schema.json"
 
 
+# Of /proc/cpuinfo, what a processor is; its clock and its bugs do not make it another one.
+IDENTITY = re.compile(r"^(?:vendor_id|cpu family|model|model name|stepping|CPU (?:implementer|architecture|variant|part))\s*:.*$",
+                      re.MULTILINE)
+
+
+def processor():
+    """What the first processor says of itself; "" where the system does not tell."""
+    try:
+        text = pathlib.Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return ""
+    return "\n".join(IDENTITY.findall(text.split("\n\n")[0]))
+
+
 def machine():
-    """A name for this machine that does not give its host name away."""
-    digest = hashlib.sha256(socket.gethostname().encode()).hexdigest()[:8]
+    """A name for this machine that does not give its host name away. Another processor is another machine: virtual ones often
+    have the same name and not the same speed."""
+    what = f"{socket.gethostname()}\n{os.cpu_count()}\n{processor()}"
+    digest = hashlib.sha256(what.encode()).hexdigest()[:8]
     return f"{platform.system().lower()}-{platform.machine()}-{digest}"
 
 
@@ -56,59 +71,23 @@ def new_report(context, environment, run, revision=None, flags=None, name=None):
         "environment": environment,
         "run": {"arguments": [], "seed": int(seed) if seed else None, "repetitions": 1, "launches": 1, "interleaved": None,
                 "quick": False, "finished": True, **run},
-        "cases": [],
+        "cases": [], "speedups": [],
     }
 
 
-def add_launch(report, launch, ceilings=None, repetitions=1):
-    """Adds what one launch of the program wrote; `ceilings` is lesson 01's report of the same run."""
+def add_launch(report, launch, repetitions=1):
+    """Adds what one launch of the program wrote."""
     cases = {case["name"]: case for case in report["cases"]}
     google_benchmark.add_launch(cases, launch, repetitions)
     report["cases"] = sorted(cases.values(), key=lambda case: natural(case["name"]))
     report["host"]["load"].append((launch["context"].get("load_avg") or [None])[0])
     for case in report["cases"]:
         google_benchmark.summarize(case)
-    known = limits(ceilings or report)
-    for case in report["cases"]:
-        case["share_of_ceiling"] = share(case, known, report["host"]["threads"])
 
 
 def natural(name):
     """A key that sorts n:8 before n:64."""
     return [(not piece.isdigit(), int(piece) if piece.isdigit() else 0, piece) for piece in re.split(r"(\d+)", name)]
-
-
-def dtype_of(case):
-    return next((value for value in case["parameters"].values() if value in DTYPES), "float32")
-
-
-def limits(report):
-    """{(device, threads, "memory" or a dtype): (bytes or flops a second, case)}: the fastest that lesson 01 measured.
-
-    The ceiling of computing is the matrix product of the same dtype.
-    """
-    best = {}
-    if not report["program"].startswith("01_env_check"):
-        return best
-    for case in report["cases"]:
-        matmul = case["family"] == "Matmul"
-        work = case["work"]["flops" if matmul else "bytes"]
-        if work and case["median_s"]:
-            key = (case["device"], case["parameters"].get("threads") or None, dtype_of(case) if matmul else "memory")
-            best[key] = max(best.get(key, (0, "")), (work / case["median_s"], case["name"]))
-    return best
-
-
-def share(case, known, threads):
-    """A case's rates as a share of the ceilings of its device and threads (by default `threads`); None where none is known."""
-    shares = {}
-    device = "cuda:0" if case["device"] == "cuda" else case["device"]
-    threads = case["parameters"].get("threads", threads) if device == "cpu" else None
-    for kind, unit, ceiling in (("memory", "bytes", "memory"), ("compute", "flops", dtype_of(case))):
-        limit = known.get((device, threads, ceiling))
-        if limit and case["work"][unit] and case["median_s"]:
-            shares[kind] = {"of": limit[1], "share": case["work"][unit] / case["median_s"] / limit[0]}
-    return shares or None
 
 
 def convert(google, environment=None, revision=None, name=None):

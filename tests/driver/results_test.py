@@ -5,6 +5,7 @@ import math
 import pathlib
 import tempfile
 import unittest
+from unittest import mock
 
 import made
 from driver import google_benchmark, results, schema, shell
@@ -133,43 +134,16 @@ class Conversion(unittest.TestCase):
         self.assertEqual((case["launches"], case["samples_s"], case["median_s"]), ([2, 2, 2], [3, 1, 2, 6, 5, 4], 3.5))
         self.assertEqual(report["host"]["load"], [0.5, 0.5, 0.5])
 
+    def test_another_processor_is_another_machine(self):
+        names = {results.machine()}
+        with mock.patch.object(results, "processor", lambda: "model : 17"):
+            names.add(results.machine())
+        with mock.patch.object(results.socket, "gethostname", lambda: "another"):
+            names.add(results.machine())
+        self.assertEqual(len(names), 3)
+
     def test_the_host_is_not_named(self):
         self.assertNotIn("secret", results.text_of(results.convert(made.google(made.row("A", 1)))))
-
-
-class Ceilings(unittest.TestCase):
-    def setUp(self):
-        rows = [made.row("Copy/cpu/threads:2/real_time", 1, "s", bytes_per_second=20e9),
-                made.row("Triad/cpu/threads:2/real_time", 1, "s", bytes_per_second=10e9),
-                made.row("Matmul/float32/cpu/threads:2/real_time", 1, "s", flops=100e9),
-                made.row("Matmul/bfloat16/cpu/threads:2/real_time", 1, "s", flops=200e9),
-                made.row("TensorCopy/cuda0/threads:0/real_time", 1, "s", bytes_per_second=4e12)]
-        self.ceilings = results.convert(made.google(*rows, executable="01_env_check_bench"))
-
-    def share(self, row, ceilings):
-        report = results.new_report(made.CONTEXT, None, {})
-        results.add_launch(report, made.google(row), ceilings)
-        return report["cases"][0]["share_of_ceiling"]
-
-    def test_share_of_the_same_device_and_threads(self):
-        both = made.row("A/threads:2", 2, "s", bytes_per_second=5e9, flops=25e9)
-        self.assertEqual(self.share(both, self.ceilings),
-                         {"memory": {"of": "Copy/cpu/threads:2", "share": 0.25},
-                          "compute": {"of": "Matmul/float32/cpu/threads:2", "share": 0.25}})
-        self.assertEqual(self.share(made.row("A", 2, "s", flops=50e9), self.ceilings)["compute"]["share"], 0.5)  # 2 by default
-        self.assertEqual(self.share(made.row("A/cuda/n:4", 1, "s", bytes_per_second=1e12), self.ceilings)["memory"]["share"], 0.25)
-
-    def test_a_matrix_product_is_compared_with_that_of_its_dtype(self):
-        self.assertEqual(self.share(made.row("A/bfloat16", 1, "s", flops=50e9), self.ceilings)["compute"]["share"], 0.25)
-        self.assertIsNone(self.share(made.row("A/float64", 1, "s", flops=50e9), self.ceilings))
-
-    def test_nothing_where_nothing_is_known(self):
-        for row in (made.row("A/threads:1", 1, "s", flops=1e9), made.row("A/sim_SIMULATED", 1, "s", flops=1e9), made.row("A", 1)):
-            self.assertIsNone(self.share(row, self.ceilings))
-        self.assertIsNone(self.share(made.row("A", 1, "s", flops=1e9), None))
-
-    def test_the_ceilings_themselves_say_their_share(self):
-        self.assertEqual(case_of(self.ceilings, "Triad/cpu/threads:2")["share_of_ceiling"]["memory"]["share"], 0.5)
 
 
 class Files(unittest.TestCase):

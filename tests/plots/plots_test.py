@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The plotting programs: the break-even size, what is refused, and, where matplotlib is, what they draw."""
+"""The plotting programs: what is refused, and, where matplotlib is, what they draw."""
 import contextlib
 import csv
 import io
@@ -13,7 +13,6 @@ import unittest
 PLOTS = pathlib.Path(__file__).resolve().parents[2] / "plots"
 sys.dont_write_bytecode = True
 sys.path[:0] = [str(PLOTS), str(PLOTS.parent / "tests" / "driver")]
-import break_even  # noqa: E402
 import draw_all  # noqa: E402
 import figure  # noqa: E402
 import learning_curve  # noqa: E402
@@ -41,27 +40,6 @@ def bench_results(device, there_and_back, **context):
 
 def reports(*rows, **context):
     return results.text_of(results.convert(made.google(*rows, **context)))
-
-
-class BreakEven(unittest.TestCase):
-    def test_between_two_sizes(self):
-        # Half as fast at 64, twice as fast at 256: equal where the logarithms meet, at 128.
-        self.assertAlmostEqual(break_even.break_even({64: 1, 256: 4}, {64: 2, 256: 2}), 128)
-        # Three times of four on the way: 64 * 4^(3/4).
-        self.assertAlmostEqual(break_even.break_even({64: 1, 256: 2}, {64: 8, 256: 1}), 64 * 4**0.75)
-
-    def test_the_last_crossing_counts(self):
-        self.assertAlmostEqual(break_even.break_even({1: 1, 2: 1, 4: 1, 16: 1}, {1: 0.5, 2: 2, 4: 2, 16: 0.5}), 8)
-
-    def test_never_always_and_nothing_in_common(self):
-        self.assertIsNone(break_even.break_even({64: 1, 128: 1}, {64: 0.5, 128: 2}))
-        self.assertEqual(break_even.break_even({64: 1, 128: 1}, {64: 0.5, 128: 0.5}), 64)
-        self.assertIsNone(break_even.break_even({64: 1}, {128: 1}))
-
-    def test_in_words(self):
-        self.assertEqual(break_even.verdict({64: 1, 256: 4}, {64: 2, 256: 2}), "break-even at n = 128")
-        self.assertEqual(break_even.verdict({64: 1, 128: 1}, {64: 2, 128: 2}), "no break-even up to n = 128")
-        self.assertEqual(break_even.verdict({64: 2, 128: 2}, {64: 1, 128: 1}), "pays at every n from 64 on")
 
 
 class Folder(unittest.TestCase):

@@ -24,6 +24,10 @@ TEST(Environment, the_host) {
   const HostFacts host = gather_environment().host;
   EXPECT_EQ(host.cpu, get_device_name("cpu"));
   EXPECT_GE(host.cores, 1);
+  EXPECT_THAT(host.vector_units, MatchesRegex("([a-z0-9_]+( [a-z0-9_]+)*)?"));
+#ifdef __AVX2__  // the tests are compiled for this machine
+  EXPECT_THAT(host.vector_units, ::testing::HasSubstr("avx2"));
+#endif
   EXPECT_THAT(host.kernel, ::testing::StartsWith("Linux "));
   EXPECT_FALSE(host.os.empty());
   EXPECT_EQ(host.os.find('"'), std::string::npos);

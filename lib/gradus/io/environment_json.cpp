@@ -20,6 +20,7 @@ Json to_json(const BuildFacts& b) {
 
 Json to_json(const HostFacts& h) {
   return {{"cpu", h.cpu},
+          {"vector_units", text(h.vector_units)},
           {"cores", h.cores},
           {"memory_total", h.total_memory},
           {"memory_free", h.free_memory},

@@ -3,8 +3,11 @@
 #include <gradus/runtime/environment.h>
 #include <sys/utsname.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <fstream>
+#include <sstream>
+#include <string_view>
 #include <thread>
 
 namespace gradus {
@@ -52,9 +55,26 @@ std::string os_name() {
   return "";
 }
 
+// A virtual machine often hides its processor's model, but not what the processor can do.
+std::string vector_units() {
+  constexpr std::string_view kUnits[] = {"avx2",     "avx512f", "avx512_bf16", "avx512_fp16", "amx_bf16",
+                                         "amx_fp16", "asimd",   "sve",         "bf16"};
+  std::ifstream info("/proc/cpuinfo");
+  for (std::string line; std::getline(info, line);) {
+    if (!line.starts_with("flags") && !line.starts_with("Features")) continue;
+    std::istringstream words(line.substr(line.find(':') + 1));
+    std::string found;
+    for (std::string word; words >> word;)
+      if (std::ranges::find(kUnits, word) != std::end(kUnits)) found += (found.empty() ? "" : " ") + word;
+    return found;
+  }
+  return "";
+}
+
 HostFacts host_facts() {
   HostFacts host;
   host.cpu = get_device_name("cpu");
+  host.vector_units = vector_units();
   host.os = os_name();
   utsname system;
   if (uname(&system) == 0) host.kernel = str(system.sysname, " ", system.release, " ", system.machine);
