@@ -45,12 +45,13 @@ def draw_products(axes, cases, device, name):
         if key in cases:
             figure.line(axes, {n: [1e3 * seconds for seconds in times] for n, times in cases[key].items()}, **style)
     cpu, there = medians(cases["Matmul", "cpu"]), medians(cases["MatmulThereAndBack", device])
-    n = speedups.break_even(ratios(cpu, there))
+    faster = ratios(cpu, there)
+    n = speedups.break_even(faster)
     if n is not None:
         axes.axvline(n, color="black", linewidth=1)
     sizes = sorted(cpu)
     axes.set(xscale="log", yscale="log", xlabel="n", ylabel="milliseconds",
-             title=f"n x n product: {speedups.break_even_in_words("n", ratios(cpu, there))}")
+             title=f"n x n product: {speedups.break_even_in_words('n', faster)}")
     axes.set_xticks(sizes, sizes)
 
 
