@@ -75,7 +75,7 @@ void time_copy(benchmark::State& state, const Tensor& to, const Tensor& from, De
   Tensor target = to;
   NoGradGuard no_grad;
   target.zero_();
-  synchronize(device);  // not to be timed
+  timing::count_work(state, device, [&] { target.copy_(from, true); });
   for (auto _ : state) {
     target.copy_(from, true);
     synchronize(device);

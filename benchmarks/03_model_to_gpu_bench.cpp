@@ -26,12 +26,14 @@ struct Model {
   Tensor x;
 };
 
-// Arguments: the batch and, on the cpu, the threads.
+// Arguments: the batch and, on the cpu, the threads. Guard is what the run is under, and the model is not.
+template <class Guard = int>
 void time_model(benchmark::State& state, Device device, double flops,
                 const std::function<void(Model&)>& run) {
   if (device.is_cpu()) set_num_threads(static_cast<int>(state.range(1)));
   const int64_t batch = state.range(0);
   Model model(batch, device);
+  [[maybe_unused]] const Guard guard{};
   const auto work = [&] { run(model); };
   timing::count_work(state, device, work);
   if (timing::time_on(state, device, work) == 0) return;
@@ -40,12 +42,12 @@ void time_model(benchmark::State& state, Device device, double flops,
 }
 
 void Forward(benchmark::State& state, Device device) {
-  NoGradGuard no_grad;
-  time_model(state, device, kForwardFlops, [](Model& m) { benchmark::DoNotOptimize(m.forward().impl()); });
+  time_model<NoGradGuard>(state, device, kForwardFlops,
+                          [](Model& m) { benchmark::DoNotOptimize(m.forward().impl()); });
 }
 void InferenceForward(benchmark::State& state, Device device) {
-  InferenceMode inference;
-  time_model(state, device, kForwardFlops, [](Model& m) { benchmark::DoNotOptimize(m.forward().impl()); });
+  time_model<InferenceMode>(state, device, kForwardFlops,
+                            [](Model& m) { benchmark::DoNotOptimize(m.forward().impl()); });
 }
 void ForwardBackward(benchmark::State& state, Device device) {
   time_model(state, device, kTrainFlops, [](Model& m) { m.forward_backward(); });

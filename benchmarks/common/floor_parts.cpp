@@ -3,6 +3,9 @@
 #include <gradus/base/random.h>
 
 #include <cmath>
+#include <functional>
+#include <numeric>
+#include <random>
 
 namespace floors {
 
@@ -24,11 +27,20 @@ memory::desc any_layout(const memory::desc& d) {
   return {dims_of(d), memory::data_type::f32, memory::format_tag::any};
 }
 
+namespace {
+
+// The same numbers in every run, and no pattern: rows that resemble each other are learned slowly.
+void fill_uniform(float* p, size_t n, float bound) {
+  std::mt19937 random;
+  std::uniform_real_distribution<float> uniform(-bound, bound);
+  for (size_t i = 0; i < n; ++i) p[i] = uniform(random);
+}
+
+}  // namespace
+
 memory buffer(const memory::desc& desc) {
   memory m(desc, engine());
-  float* p = data(m);
-  const auto n = static_cast<int64_t>(desc.get_size() / sizeof(float));
-  for (int64_t i = 0; i < n; ++i) p[i] = static_cast<float>(i * 7919 % 1000) / 1000.f - 0.5f;
+  fill_uniform(data(m), desc.get_size() / sizeof(float), 1.7f);  // variance 1
   return m;
 }
 
@@ -62,8 +74,12 @@ void Parameters::allocate() {
     total += (d.get_size() / sizeof(float) + 15) / 16 * 16;
   }
   for (auto* v : {&w_, &g_, &m_, &v_}) v->assign(total, 0.f);
-  for (size_t i = 0; i < total; ++i) w_[i] = (static_cast<float>(i * 7919 % 1000) / 1000.f - 0.5f) * 0.1f;
   for (size_t i = 0; i < descs_.size(); ++i) {
+    const Dims dims = dims_of(descs_[i]);  // a bias has one: 0
+    const auto inputs =
+        static_cast<float>(std::accumulate(dims.begin() + 1, dims.end(), int64_t{1}, std::multiplies<>()));
+    if (dims.size() > 1)
+      fill_uniform(w_.data() + at[i], descs_[i].get_size() / sizeof(float), 1 / std::sqrt(inputs));
     weights_.emplace_back(descs_[i], engine(), w_.data() + at[i]);
     grads_.emplace_back(descs_[i], engine(), g_.data() + at[i]);
   }

@@ -5,6 +5,8 @@ batch) make one series, which has a break-even: the size from which on the faste
 """
 import math
 
+from . import verdicts
+
 AXES = ("n", "batch", "bytes", "size", "elements")
 
 
@@ -101,9 +103,11 @@ def break_even_in_words(axis, ratios):
 
 
 def line(series, verdict_of):
-    """A series in words: the best point, the break-even, and why it is not more: the verdict of the faster case."""
+    """A series in words: the best point, the break-even, and why it is not more: the verdict of the faster case, where it has
+    one."""
     best = max(series["points"], key=lambda point: point["ratio"])
     words = f"{best['case']}: {best['ratio']:.2f} times as fast as {best['over']} [{best['low']:.2f}, {best['high']:.2f}]"
     if len(series["points"]) > 1:
         words += "; " + break_even_in_words(series["axis"], {point["at"]: point["ratio"] for point in series["points"]})
-    return f"{words}; {verdict_of[best['case']]}"
+    why = verdict_of[best["case"]]
+    return words if why == verdicts.UNKNOWN else f"{words}; {why}"

@@ -144,8 +144,14 @@ class Speedups(unittest.TestCase):
         self.assertEqual([(point["at"], point["ratio"], point["over"]) for point in series["points"]],
                          [(64, 0.5, "Matmul/cpu/n:64"), (256, 2, "Matmul/cpu/n:256")])
         self.assertAlmostEqual(series["break_even"], 128)
-        self.assertTrue(series["verdict"].startswith(
-            "MatmulThereAndBack/cuda/n:256: 2.00 times as fast as Matmul/cpu/n:256 [2.00, 2.00]; break-even at n = 128; not known"))
+        self.assertEqual(series["verdict"], "MatmulThereAndBack/cuda/n:256: 2.00 times as fast as Matmul/cpu/n:256 [2.00, 2.00]; "
+                         "break-even at n = 128")
+
+    def test_the_line_says_what_bounds_the_faster_case(self):
+        report = results.convert(made.google(made.row("A/workers:0", 4, "s"), made.row("A/workers:2", 2, "s", waiting_share=0.6)))
+        conclusions.draw(report, KNOWN)
+        self.assertEqual(report["speedups"][0]["verdict"], "A/workers:2: 2.00 times as fast as A/workers:0 [2.00, 2.00]; "
+                         "loader-bound: 60% waiting for data")
 
     def test_the_cpu_competes_with_all_its_threads(self):
         found = self.series({"Forward/batch:8/threads:1": 4, "Forward/batch:8/threads:2": 2, "Forward/cuda/batch:8": 1})
