@@ -12,7 +12,7 @@ import typing
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "lib"))
-from driver import results  # noqa: E402
+from driver import results, shell  # noqa: E402
 from driver.shell import Failure  # noqa: E402
 
 # Colours that colour-blind readers can tell apart (Okabe and Ito).

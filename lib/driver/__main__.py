@@ -44,6 +44,8 @@ def parser():
     measure.add_argument("--quick", action="store_true", help="one brief pass: shows that it runs, no times to quote")
     measure.add_argument("--save", metavar="NAME", help="the folder under results/<machine>/ (default: <date>-<revision>; "
                          "reference is the committed one)")
+    measure.add_argument("--peer", choices=["torch"], help="the same work here and in PyTorch, taking turns; NN are then cases "
+                         "such as cnn_step")
     measure.add_argument("--resume", action="store_true", help="go on where the same command was interrupted")
 
     judge = command("compare", compare.compare, "say which cases of results B are faster or slower than in A; exit status "
@@ -66,6 +68,7 @@ def parser():
     setup = command("setup", doctor.setup, "install what learn and test need")
     setup.add_argument("--dev", action="store_true", help="also clang, clang-format, clang-tidy, ccache")
     setup.add_argument("--report", action="store_true", help="also what plots and reports need")
+    setup.add_argument("--peer", choices=["torch"], help="also PyTorch, in build/, to compare with")
     setup.add_argument("--cuda", action="store_true", help="also a CUDA toolkit, in build/, without root")
 
     collect = command("sysroot", sysroot.sysroot, "collect the libraries as packages, for a machine that can download nothing; "

@@ -5,7 +5,7 @@ import os
 import re
 import subprocess
 
-from . import build, conclusions, launches, packages, results, shell
+from . import build, conclusions, launches, packages, peer, results, shell
 from .lessons import DEVICE, SKIPPED, chosen, programs_of
 from .shell import ROOT, Failure, say
 
@@ -60,6 +60,10 @@ def warn_if_busy():
 def bench(options):
     check_options(options)
     warn_if_busy()
+    return beside_torch(options) if options.peer else measure(options)
+
+
+def measure(options):
     lessons, ops = split_names(options.lessons)
     folder = folder_for(options.save)
     stems = [lesson for lesson in lessons if (ROOT / "benchmarks" / f"{lesson}_bench.cpp").exists()]
@@ -77,11 +81,31 @@ def bench(options):
         for report in conclusions.conclude(folder).values():
             conclusions.show(report)
     except KeyboardInterrupt:
-        say(f"\nWhat was finished is kept in {folder.relative_to(ROOT)}. To go on:\n  {again(options, folder)}")
+        say(how_to_go_on(options, folder))
         raise
     if failed:
         raise Failure(f"bench: {', '.join(failed)} failed")
     return 0
+
+
+def beside_torch(options):
+    peer.torch_python()  # before anything is built
+    peer.check_names(options.lessons)
+    folder = folder_for(options.save)
+    packages.ensure(packages.BENCH, "./gradus bench")
+    build.configure("release", ["BENCHMARKS", "LESSONS"], "AUTO" if build.has_driver() else "OFF")
+    refuse_slow_builds(build.cache("release"))
+    build.build("release", ["peer_worker", "bench_04"])
+    folder.mkdir(parents=True, exist_ok=True)
+    try:
+        return peer.bench(options, folder, flags_of(build.cache("release")), how_to_go_on(options, folder))
+    except KeyboardInterrupt:
+        say(how_to_go_on(options, folder))
+        raise
+
+
+def how_to_go_on(options, folder):
+    return (f"\nWhat was finished is kept in {folder.relative_to(ROOT)}. To go on:\n  {again(options, folder)}")
 
 
 def again(options, folder):
@@ -90,6 +114,7 @@ def again(options, folder):
     words += ["--device", options.device] if options.device != "auto" else []
     words += ["--threads", str(options.threads)] if options.threads is not None else []
     words += ["--quick"] if options.quick else []
+    words += ["--peer", options.peer] if options.peer else []
     return " ".join([*words, "--save", folder.name, "--resume"])
 
 

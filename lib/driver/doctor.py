@@ -5,7 +5,7 @@ import re
 import shutil
 import sys
 
-from . import build, packages, shell, sysroot
+from . import build, packages, peer, shell, sysroot
 from .shell import ROOT, Failure, say
 
 DATA = "/usr/share/datasets/fashion-mnist"
@@ -74,12 +74,14 @@ def doctor(_):
 def setup(options):
     wanted = list(packages.TEST)
     for chosen, names in ((options.dev, packages.DEV), (options.report, packages.REPORT),
-                          (options.cuda, packages.CUDA)):
+                          (options.cuda or options.peer, packages.VENV)):
         wanted += names if chosen else []
     if not packages.ensure(wanted, "./gradus setup"):
         say(packages.ELSEWHERE)
     if options.cuda:
         setup_cuda()
+    if options.peer:
+        peer.setup_torch()
     say("Set up. Next: ./gradus learn --quick, or ./gradus test")
     return 0
 

@@ -169,14 +169,14 @@ def bench_pieces(check):
             Piece("PyTorch", lambda: peer(check))]
 
 
-def bench(check, *more):
+def bench(check, *more, env=None):
     """./gradus bench, which goes on where it was stopped; its results are copied, whatever they are."""
     log = check.logs / "bench.log"
     on = check.state.begun("bench", " ".join(more))
     folder = ROOT / "results" / results.machine() / check.save
     try:
         status = limited([sys.executable, "-B", ROOT / "lib" / "driver", "bench", "--save", check.save, "--resume", *more], log,
-                         check.clock, {"GRADUS_CUDA": build.cache("release").get("GRADUS_CUDA", "")}, append=on)
+                         check.clock, {"GRADUS_CUDA": build.cache("release").get("GRADUS_CUDA", ""), **(env or {})}, append=on)
     finally:
         if folder.exists():
             shutil.rmtree(check.out / "results", ignore_errors=True)  # other sources'
@@ -195,7 +195,6 @@ def peer(check):
     version, cuda, usable = json.loads(text.splitlines()[-1])
     if not usable:
         return SKIPPED, f"PyTorch {version} (CUDA {cuda}) finds no GPU that it can use"
-    log = check.logs / "torch_peer.log"
-    status = limited(["python3", ROOT / "benchmarks" / "peers" / "torch_peer.py", "--device", "cuda", "--json",
-                      check.out / "torch_peer.json"], log, check.clock)
-    return (PASSED, f"PyTorch {version}") if status == 0 else (FAILED, tail(log, 1))
+    status, note = bench(check, "--peer", "torch", "--device", "cuda", "cnn_step", "simple_net_step", "small_net_step",
+                         env={"GRADUS_TORCH_PYTHON": "python3"})
+    return status, note or f"PyTorch {version}"

@@ -15,7 +15,7 @@ BENCH = [*LEARN, "libbenchmark-dev"]
 TEST = [*BENCH, "libgtest-dev", "libgmock-dev"]
 DEV = ["clang", "clang-format", "clang-tidy", "ccache"]
 REPORT = ["python3-matplotlib", "python3-scipy", "libbenchmark-tools"]
-CUDA = ["python3-venv"]
+VENV = ["python3-venv"]
 
 # A program on the PATH is good enough, wherever it came from.
 PROGRAMS = {"g++": "g++", "cmake": "cmake", "ninja-build": "ninja", "clang": "clang", "ccache": "ccache",

@@ -32,7 +32,7 @@ inline constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
 
 /// c ? a : b in integer operations. gcc turns ?: on floats into jumps as often as not, and then the loop
 /// stays scalar.
-GRADUS_HD inline float select(bool c, float a, float b) {
+GRADUS_HD GRADUS_INLINE float select(bool c, float a, float b) {
   const uint32_t mask = 0u - static_cast<uint32_t>(c);
   return bit_cast<float>((bit_cast<uint32_t>(a) & mask) | (bit_cast<uint32_t>(b) & ~mask));
 }
@@ -52,7 +52,7 @@ GRADUS_HD inline double negate_odd(uint32_t n, double a) {
 }
 
 /// 2^n for n in [-126, 127]. Unsigned, so that the garbage that NaN leaves in n is no undefined behaviour.
-GRADUS_HD inline float power_of_two(uint32_t n) { return bit_cast<float>((n + 127u) << 23); }
+GRADUS_HD GRADUS_INLINE float power_of_two(uint32_t n) { return bit_cast<float>((n + 127u) << 23); }
 
 // The last steps of the polynomials below: c0 + c1 x + c2 x^2 + …, coefficients given from the highest down.
 template <class T>
@@ -66,14 +66,14 @@ GRADUS_HD T horner(T x, T c0, T c1, Rest... rest) {
 
 }  // namespace detail
 
-GRADUS_HD inline float sqrt(float x) { return std::sqrt(x); }
+GRADUS_HD GRADUS_INLINE float sqrt(float x) { return std::sqrt(x); }
 GRADUS_HD inline double sqrt(double x) { return std::sqrt(x); }
 /// 1 / sqrt(x); at most 1.5 ulp.
-GRADUS_HD inline float rsqrt(float x) { return 1.0f / std::sqrt(x); }
+GRADUS_HD GRADUS_INLINE float rsqrt(float x) { return 1.0f / std::sqrt(x); }
 GRADUS_HD inline double rsqrt(double x) { return 1.0 / std::sqrt(x); }
 
 /// e^x; at most 1 ulp.
-GRADUS_HD inline float exp(float x) {
+GRADUS_HD GRADUS_INLINE float exp(float x) {
   constexpr float shift = 0x1.8p23f;  // adding it rounds to an integer, which then sits in the low bits
   float c = detail::select(x > 89.0f, 89.0f, x);  // beyond these the result is inf or 0; NaN passes both
   c = detail::select(c < -104.0f, -104.0f, c);
@@ -92,7 +92,7 @@ GRADUS_HD inline float exp(float x) {
 GRADUS_HD inline double exp(double x) { return std::exp(x); }
 
 /// e^x - 1, exact in relative terms for small x too; at most 1.5 ulp.
-GRADUS_HD inline float expm1(float x) {
+GRADUS_HD GRADUS_INLINE float expm1(float x) {
   constexpr float shift = 0x1.8p23f;
   float c = detail::select(x > 87.0f, 87.0f, x);  // beyond, subtracting 1 changes nothing
   c = detail::select(c < -20.0f, -20.0f, c);      // -1 from here on
@@ -112,7 +112,7 @@ GRADUS_HD inline float expm1(float x) {
 GRADUS_HD inline double expm1(double x) { return std::expm1(x); }
 
 /// Natural logarithm; at most 1 ulp.
-GRADUS_HD inline float log(float x) {
+GRADUS_HD GRADUS_INLINE float log(float x) {
   const bool small = x < 0x1p-126f;  // a subnormal has no exponent to read
   const float a = detail::select(small, x * 0x1p23f, x);
   // x = 2^k m, m in [2/3, 4/3); e holds k where the exponent sits.
@@ -132,7 +132,7 @@ GRADUS_HD inline float log(float x) {
 GRADUS_HD inline double log(double x) { return std::log(x); }
 
 /// log(1 + x), exact in relative terms for small x too; at most 1.5 ulp.
-GRADUS_HD inline float log1p(float x) {
+GRADUS_HD GRADUS_INLINE float log1p(float x) {
   // 1 + x = 2^k (1 + m), m in [-1/4, 1/2)
   const uint32_t e = (bit_cast<uint32_t>(x + 1.0f) - bit_cast<uint32_t>(0.75f)) & 0xff800000u;
   const float scale = bit_cast<float>(bit_cast<uint32_t>(4.0f) - e);  // 4 / 2^k
@@ -149,7 +149,7 @@ GRADUS_HD inline float log1p(float x) {
 GRADUS_HD inline double log1p(double x) { return std::log1p(x); }
 
 /// Hyperbolic tangent; at most 1.5 ulp.
-GRADUS_HD inline float tanh(float x) {
+GRADUS_HD GRADUS_INLINE float tanh(float x) {
   const float t = std::fabs(x);
   const float large = 1.0f - 2.0f / (exp(2.0f * t) + 1.0f);
   const float s = x * x;
@@ -161,7 +161,7 @@ GRADUS_HD inline float tanh(float x) {
 GRADUS_HD inline double tanh(double x) { return std::tanh(x); }
 
 /// Error function; at most 1.5 ulp.
-GRADUS_HD inline float erf(float x) {
+GRADUS_HD GRADUS_INLINE float erf(float x) {
   const float t = std::fabs(x), s = x * x;
   const float high = std::fma(-1.72853470e-5f, t, 3.83197126e-4f);
   const float low = std::fma(-3.88396438e-3f, t, 2.42546219e-2f);
@@ -176,7 +176,7 @@ GRADUS_HD inline float erf(float x) {
 GRADUS_HD inline double erf(double x) { return std::erf(x); }
 
 /// 1 / (1 + e^-x) without overflow on either side; at most 2.5 ulp.
-GRADUS_HD inline float sigmoid(float x) {
+GRADUS_HD GRADUS_INLINE float sigmoid(float x) {
   const float e = exp(-std::fabs(x));
   return detail::select(x < 0.0f, e, 1.0f) / (1.0f + e);
 }
@@ -223,7 +223,7 @@ GRADUS_HD inline Reduced reduce_large(float x) {
 }
 
 /// sin(x + turns * pi/2)
-GRADUS_HD inline float sin_shifted(float x, uint32_t turns) {
+GRADUS_HD GRADUS_INLINE float sin_shifted(float x, uint32_t turns) {
   const Reduced a = reduce_small(x), b = reduce_large(x);
   const bool small = std::fabs(x) < 0x1p20f;
   const double r = select(small, a.r, b.r);
@@ -263,15 +263,15 @@ GRADUS_HD inline double exp2_wide(double x) {
 }  // namespace detail
 
 /// Sine of any float, with exact reduction; at most 1 ulp.
-GRADUS_HD inline float sin(float x) { return detail::select(x == 0.0f, x, detail::sin_shifted(x, 0)); }
+GRADUS_HD GRADUS_INLINE float sin(float x) { return detail::select(x == 0.0f, x, detail::sin_shifted(x, 0)); }
 GRADUS_HD inline double sin(double x) { return std::sin(x); }
 /// Cosine; at most 1 ulp.
-GRADUS_HD inline float cos(float x) { return detail::sin_shifted(x, 1); }
+GRADUS_HD GRADUS_INLINE float cos(float x) { return detail::sin_shifted(x, 1); }
 GRADUS_HD inline double cos(double x) { return std::cos(x); }
 
 /// x^y with C's special cases: pow(x, 0) = pow(1, y) = 1 even for NaN, pow(-2, 3) = -8, pow(-2, 0.5) = NaN.
 /// At most 1 ulp.
-GRADUS_HD inline float pow(float x, float y) {
+GRADUS_HD GRADUS_INLINE float pow(float x, float y) {
   const float ax = std::fabs(x);
   double t = static_cast<double>(y) * detail::log2_wide(static_cast<double>(ax));
   t = detail::select(t > 200.0, 200.0, t);
