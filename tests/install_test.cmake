@@ -17,3 +17,4 @@ run(${CMAKE_COMMAND} -S ${CMAKE_CURRENT_LIST_DIR}/install -B ${DIR}/build -G Nin
   -DCMAKE_BUILD_TYPE=Release -DCMAKE_CXX_COMPILER=${CXX} -DCMAKE_PREFIX_PATH=${DIR}/prefix)
 run(${CMAKE_COMMAND} --build ${DIR}/build)
 run(${DIR}/build/consumer)
+run(${DIR}/prefix/bin/gradus-run --nproc-per-node 2 ${DIR}/build/consumer)

@@ -6,6 +6,7 @@ import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 from driver import bench, compare, doctor, gpu_check, lessons, plot, sysroot, tests  # noqa: E402
+from driver.gradus_run import command_line as launcher  # noqa: E402
 from driver.shell import Failure  # noqa: E402
 
 EPILOG = """a first day:
@@ -53,6 +54,9 @@ def parser():
     judge.add_argument("a", metavar="A", help="a results file, or a folder of them: results/<machine>/<run>")
     judge.add_argument("b", metavar="B")
 
+    start = command("run", launcher.run, "start the ranks of a distributed program, as torchrun does: run --nproc-per-node 2 PROGRAM")
+    launcher.describe(start)
+
     draw = command("plot", plot.plot, "draw the figures of measured results, into plots/")
     draw.add_argument("--results", metavar="DIR", help="results/<machine>/<run> (default: this machine's newest)")
 
@@ -87,8 +91,8 @@ def architectures(command):
 
 
 def parse(arguments):
-    """Options of a command line; what follows -- becomes options.rest."""
-    split = arguments.index("--") if "--" in arguments else len(arguments)
+    """Options of a command line; what follows -- becomes options.rest, but for `run`, where it belongs to the program."""
+    split = arguments.index("--") if "--" in arguments and arguments[0] != "run" else len(arguments)
     top = parser()
     options = top.parse_args(arguments[:split])
     options.rest = arguments[split + 1:]
