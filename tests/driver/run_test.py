@@ -3,6 +3,7 @@ import fcntl
 import os
 import pathlib
 import re
+import select
 import signal
 import socket
 import subprocess
@@ -24,6 +25,18 @@ HEAD = ("import os, pathlib, signal, subprocess, sys, time\nrank = int(os.enviro
         "ready = lambda: pathlib.Path(os.environ['FOLDER'], f'ready{rank}').touch()\n")
 
 
+def prepare(more):
+    """In the launcher's process: signals as a terminal gives them, also where these tests run under nohup or a shell's &."""
+    for number in (signal.SIGINT, signal.SIGQUIT, signal.SIGHUP, signal.SIGTERM):
+        signal.signal(number, signal.SIG_DFL)
+    if more:
+        more()
+
+
+def take_terminal():
+    fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+
+
 class Case(unittest.TestCase):
     def setUp(self):
         folder = tempfile.TemporaryDirectory()
@@ -35,10 +48,10 @@ class Case(unittest.TestCase):
             self.env.pop(name, None)
         self.addCleanup(self.end_all)
 
-    def begin(self, *arguments, launcher=(LAUNCHER,), **options):
+    def begin(self, *arguments, launcher=(LAUNCHER,), in_child=None, **options):
         command = [sys.executable, "-B", *launcher, *map(str, arguments)]
         options = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True, "env": self.env, **options}
-        process = subprocess.Popen(command, **options)
+        process = subprocess.Popen(command, **options, preexec_fn=lambda: prepare(in_child))
         self.addCleanup(process.wait)
         self.addCleanup(process.kill)
         for pipe in filter(None, (process.stdout, process.stderr)):
@@ -182,10 +195,13 @@ class Output(Case):
         self.assertEqual(self.launch("--no-prefix", "--nproc-per-node", 2, "cat", stdin=subprocess.DEVNULL)[:2], (0, ""))
 
     def test_a_reader_that_goes_away_ends_the_job(self):
-        process = self.begin("--nproc-per-node", 2, "yes")
-        process.stdout.readline()
+        text = ("def save(*_): pathlib.Path(os.environ['FOLDER'], f'saved{rank}').touch(); sys.exit(0)\n"
+                "signal.signal(signal.SIGTERM, save)\nready()\nwhile True: print('y' * 60)")
+        process = self.begin("--nproc-per-node", 2, *self.python(text))
+        self.wait_ready()
         process.stdout.close()
         self.assertEqual(process.wait(timeout=10), 128 + signal.SIGPIPE)
+        self.assertTrue((self.folder / "saved0").exists() and (self.folder / "saved1").exists())
         self.assert_none_left()
 
 
@@ -256,13 +272,13 @@ class Signals(Case):
         text = ("count = []\nsignal.signal(signal.SIGINT, lambda *_: count.append(1))\nready()\n"
                 "while not count: time.sleep(0.01)\ntime.sleep(0.3)\nprint('interrupts:', len(count))")
         process = self.begin("--nproc-per-node", 2, *self.python(text), stdin=its, stdout=its, stderr=its, text=False,
-                             start_new_session=True, preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0))
+                             start_new_session=True, in_child=take_terminal)
         os.close(its)
         self.wait_ready()
         os.write(ours, b"\x03")
         shown = b""
         try:
-            while data := os.read(ours, 4096):
+            while select.select([ours], [], [], 10)[0] and (data := os.read(ours, 4096)):
                 shown += data
         except OSError:  # the terminal's end
             pass
@@ -270,6 +286,17 @@ class Signals(Case):
         lines = shown.decode().replace("^C", "").split("\r\n")
         self.assertEqual(sorted(lines), ["", "[rank 0] interrupts: 1", "[rank 1] interrupts: 1",
                                          "gradus-run: stopped by SIGINT; all ranks have ended"])
+        self.assert_none_left()
+
+    def test_a_terminal_that_is_closed(self):
+        ours, its = os.openpty()
+        process = self.begin("--nproc-per-node", 2, *self.python(self.NOTED), stdin=its, stdout=its, stderr=its,
+                             start_new_session=True, in_child=take_terminal)
+        os.close(its)
+        self.wait_ready()
+        os.close(ours)
+        self.assertEqual(process.wait(timeout=10), 128 + signal.SIGHUP)
+        self.assertTrue((self.folder / "saved0").exists() and (self.folder / "saved1").exists())
         self.assert_none_left()
 
     def test_the_second_ends_at_once(self):
@@ -302,7 +329,7 @@ class Signals(Case):
 
     def test_those_that_nohup_ignores_are_ignored(self):
         process = self.begin(*self.python("ready(); time.sleep(0.5); print('still here')"),
-                             preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN))
+                             in_child=lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN))
         self.wait_ready(1)
         process.send_signal(signal.SIGHUP)
         self.assertEqual(process.communicate(timeout=10)[0], "[rank 0] still here\n")
@@ -324,11 +351,22 @@ class NothingLeft(Case):
         process.kill()
         self.assert_none_left()
 
-    def test_when_its_child_the_job_is_killed(self):
-        process = self.family()
+    def job(self, process):
         [job] = [pid for pid in self.left()
                  if pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1] == str(process.pid)]
-        os.kill(job, signal.SIGKILL)
+        return job
+
+    def test_when_both_its_processes_are_killed_the_ranks_end(self):
+        process = self.begin("--nproc-per-node", 2, *self.python("ready(); time.sleep(60)"))
+        self.wait_ready()
+        process.send_signal(signal.SIGSTOP)  # so that it cannot clean up
+        os.kill(self.job(process), signal.SIGKILL)
+        process.kill()
+        self.assert_none_left()
+
+    def test_when_its_child_the_job_is_killed(self):
+        process = self.family()
+        os.kill(self.job(process), signal.SIGKILL)
         self.assertEqual(process.wait(timeout=10), 137)
         self.assert_none_left(0.1)
 

@@ -7,17 +7,17 @@ import time
 
 from . import cores, guard, output
 from .guard import ENDING
-from .output import say
 from .refused import Refused
 
 
 class Rank:
     """One process; `status` is a wait status once it has ended."""
 
-    def __init__(self, number, process, prefix):
+    def __init__(self, number, process, sinks, prefix):
         self.number, self.process, self.status = number, process, None
         self.last = output.last_lines()
-        self.streams = [output.Stream(process.stdout, 1, prefix, self.last), output.Stream(process.stderr, 2, prefix, self.last)]
+        self.streams = [output.Stream(pipe, sink, prefix, self.last)
+                        for pipe, sink in zip((process.stdout, process.stderr), sinks)]
 
     def signal(self, number):
         """To it and what it has started, in its process group."""
@@ -39,11 +39,14 @@ class Rank:
 class Job:
     def __init__(self, settings):
         self.settings = settings
+        self.sinks = output.Sink(1), output.Sink(2)
+        self.say = self.sinks[1].say
         self.ranks = []
         self.failure = None   # the rank that failed first
         self.stopped = None   # the signal that asked the job to end
         self.deadline = None  # when ranks that were asked to end are killed
         self.killed = []
+        self.status = None    # this command's, where it does not come from the ranks
 
     def run(self, parent, numbers):
         """In the guard's child. Returns the exit status."""
@@ -53,17 +56,14 @@ class Job:
             self.start()
             self.follow()
         except Refused as refused:
-            say(refused)
+            self.say(refused)
             self.status = refused.status
-        except BrokenPipeError:  # nobody reads: what a program in a pipe does then
-            self.status = 128 + signal.SIGPIPE
         finally:
             guard.kill_descendants()
         return self.finish()
 
     def listen(self, numbers):
         """Signals become bytes in a pipe, which the loop reads."""
-        self.status = None
         self.wake, write = os.pipe()
         os.set_blocking(self.wake, False)
         os.set_blocking(write, False)
@@ -79,11 +79,11 @@ class Job:
         s = self.settings
         shares = cores.shares(s.nproc)
         if shares is None and s.bind:
-            say(f"{s.nproc} ranks share {len(os.sched_getaffinity(0))} cores: they are slower than ranks with cores of their own")
+            self.say(f"{s.nproc} ranks share {len(os.sched_getaffinity(0))} cores: they are slower than ranks with cores of their own")
         threads = min(map(len, shares)) if shares else 1
         for local, number in enumerate(s.ranks()):
             process = self.start_one(local, number, threads, shares[local] if shares and s.bind else None)
-            rank = Rank(number, process, f"[rank {number}] ".encode() if s.prefix else b"")
+            rank = Rank(number, process, self.sinks, f"[rank {number}] ".encode() if s.prefix else b"")
             self.ranks.append(rank)
             for stream in rank.streams:
                 self.selector.register(stream, selectors.EVENT_READ)
@@ -120,6 +120,9 @@ class Job:
                     self.hear()
                 elif not key.fileobj.pump() and not key.fileobj.open:
                     self.selector.unregister(key.fileobj)
+            if any(sink.broken for sink in self.sinks) and self.status is None:
+                self.status = 128 + signal.SIGPIPE  # as a program in a pipe ends whose reader went away
+                self.ask_to_end(signal.SIGTERM)
             if self.deadline is not None and time.monotonic() >= self.deadline:
                 self.kill()
 
@@ -147,19 +150,22 @@ class Job:
         for stream in rank.streams:
             if stream.open:
                 stream.drain()
-        if rank.failed() and self.failure is None and self.stopped is None:
+        if rank.failed() and not self.ending():
             self.failure = rank
             others = len(self.alive())
-            say(f"rank {rank.number} failed: {rank.outcome()}" + (f"; ending the other {others}" if others else ""))
+            self.say(f"rank {rank.number} failed: {rank.outcome()}" + (f"; ending the other {others}" if others else ""))
             self.ask_to_end(signal.SIGTERM)
 
     def stop(self, number):
         if os.getppid() != self.parent:  # gradus-run was killed: no time is given
             self.stopped = number
             self.signal(signal.SIGKILL)
-        elif self.stopped is None and self.failure is None:
+        elif not self.ending():
             self.stopped = number
             self.ask_to_end(number)
+
+    def ending(self):
+        return bool(self.failure or self.stopped or self.status)
 
     def ask_to_end(self, number):
         self.signal(number)
@@ -172,24 +178,21 @@ class Job:
 
     def finish(self):
         """What is left of the output, then what happened. Returns the exit status."""
-        try:
-            for rank in self.ranks:
-                for stream in rank.streams:
-                    stream.close()
-            return self.report() if self.status is None else self.status
-        except BrokenPipeError:
-            return 128 + signal.SIGPIPE
+        for rank in self.ranks:
+            for stream in rank.streams:
+                stream.close()
+        return self.report() if self.status is None else self.status
 
     def report(self):
         if self.killed:
-            say(f"killed {names(self.killed)}, not ended {self.settings.grace:g} s after being asked to")
+            self.say(f"killed {names(self.killed)}, not ended {self.settings.grace:g} s after being asked to")
         if self.stopped is not None:
-            say(f"stopped by {signal.Signals(self.stopped).name}; all ranks have ended")
+            self.say(f"stopped by {signal.Signals(self.stopped).name}; all ranks have ended")
             return 128 + self.stopped
         if self.failure is None:
             return 0
         last = b"".join(b"    " + line for line in self.failure.last).decode("utf-8", "replace").rstrip("\n")
-        say(f"rank {self.failure.number} failed first: {self.failure.outcome()}" + (f"; its last lines:\n{last}" if last else ""))
+        self.say(f"rank {self.failure.number} failed first: {self.failure.outcome()}" + (f"; its last lines:\n{last}" if last else ""))
         return guard.exit_status(self.failure.status)
 
 

@@ -1,6 +1,8 @@
 """The ranks' output: whole lines, marked by rank, never mixed."""
 import collections
+import errno
 import os
+import select
 
 LAST_LINES = 10
 LONGEST = 1 << 20  # bytes of a line that has not ended; then it is shown in pieces
@@ -24,12 +26,32 @@ class Lines:
         return [rest + b"\n"] if rest else []
 
 
-class Stream:
-    """A rank's stdout or stderr: a pipe, read without waiting, and the file descriptor that its lines go to."""
+class Sink:
+    """gradus-run's own stdout or stderr. Once it cannot be written to, what comes is dropped; `broken`: its reader went away."""
 
-    def __init__(self, pipe, target, prefix, last):
+    def __init__(self, descriptor):
+        self.descriptor, self.open, self.broken = descriptor, True, False
+
+    def write(self, data):
+        while data and self.open:
+            try:
+                data = data[os.write(self.descriptor, data):]
+            except BlockingIOError:  # another program has made the terminal so
+                select.select([], [self.descriptor], [])
+            except OSError as error:  # a terminal that was closed gives EIO
+                self.open, self.broken = False, error.errno == errno.EPIPE
+
+    def say(self, text):
+        """A line of gradus-run's own."""
+        self.write(f"gradus-run: {text}\n".encode())
+
+
+class Stream:
+    """A rank's stdout or stderr: a pipe, read without waiting, and the sink that its lines go to."""
+
+    def __init__(self, pipe, sink, prefix, last):
         os.set_blocking(pipe.fileno(), False)
-        self.pipe, self.target, self.prefix, self.last = pipe, target, prefix, last
+        self.pipe, self.sink, self.prefix, self.last = pipe, sink, prefix, last
         self.lines, self.open = Lines(), True
 
     def fileno(self):
@@ -48,7 +70,7 @@ class Stream:
     def show(self, lines):
         self.last.extend(lines)
         if lines:
-            write(self.target, b"".join(self.prefix + line for line in lines))
+            self.sink.write(b"".join(self.prefix + line for line in lines))
 
     def drain(self):
         while self.pump():
@@ -65,14 +87,3 @@ class Stream:
 
 def last_lines():
     return collections.deque(maxlen=LAST_LINES)
-
-
-def write(target, data):
-    """All of it; BrokenPipeError where nobody reads any more."""
-    while data:
-        data = data[os.write(target, data):]
-
-
-def say(text):
-    """A line of gradus-run's own."""
-    write(2, f"gradus-run: {text}\n".encode())
