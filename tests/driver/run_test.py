@@ -195,8 +195,8 @@ class Output(Case):
         self.assertEqual(self.launch("--no-prefix", "--nproc-per-node", 2, "cat", stdin=subprocess.DEVNULL)[:2], (0, ""))
 
     def test_a_reader_that_goes_away_ends_the_job(self):
-        text = ("def save(*_): pathlib.Path(os.environ['FOLDER'], f'saved{rank}').touch(); sys.exit(0)\n"
-                "signal.signal(signal.SIGTERM, save)\nready()\nwhile True: print('y' * 60)")
+        text = ("asked = []\nsignal.signal(signal.SIGTERM, lambda *_: asked.append(1))\nready()\n"
+                "while not asked: print('y' * 60)\npathlib.Path(os.environ['FOLDER'], f'saved{rank}').touch()")
         process = self.begin("--nproc-per-node", 2, *self.python(text))
         self.wait_ready()
         process.stdout.close()
@@ -311,13 +311,13 @@ class Signals(Case):
         self.assert_none_left()
 
     def test_usr1_and_ctrl_z_reach_the_ranks_and_do_not_end_them(self):
-        text = ("signal.signal(signal.SIGUSR1, lambda *_: print('usr1'))\nready()\n"
-                "while True: print(os.getpid()); time.sleep(0.05)")
+        text = ("got = []\nsignal.signal(signal.SIGUSR1, lambda *_: got.append(1))\nprint(os.getpid())\nready()\n"
+                "while not got: time.sleep(0.01)\nprint('usr1')\nwhile True: time.sleep(1)")
         process = self.begin(*self.python(text), start_new_session=True)
         self.wait_ready(1)
         process.send_signal(signal.SIGUSR1)
-        while (line := process.stdout.readline()) != "[rank 0] usr1\n":
-            rank = int(line.split()[-1])
+        rank = int(process.stdout.readline().split()[-1])
+        self.assertEqual(process.stdout.readline(), "[rank 0] usr1\n")
         state = lambda pid: pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]  # noqa: E731
         process.send_signal(signal.SIGTSTP)
         self.until(lambda: state(rank) == state(process.pid) == "T")
@@ -341,14 +341,17 @@ class NothingLeft(Case):
               "subprocess.Popen(['sleep', '60'])\nsubprocess.Popen(['sleep', '60'], start_new_session=True)\n")
 
     def family(self):
-        process = self.begin("--nproc-per-node", 2, *self.python(self.FAMILY + "ready(); time.sleep(60)"))
+        process = self.begin("--nproc-per-node", 2, *self.python(self.FAMILY + "ready(); time.sleep(60)"), start_new_session=True)
         self.wait_ready()
         self.assertEqual(len(self.left()), 2 + 2 * 3)
         return process
 
     def test_when_the_launcher_is_killed(self):
-        process = self.family()
-        process.kill()
+        self.family().kill()
+        self.assert_none_left()
+
+    def test_when_the_launchers_process_group_is_killed(self):  # as timeout -s KILL does
+        os.killpg(self.family().pid, signal.SIGKILL)
         self.assert_none_left()
 
     def job(self, process):

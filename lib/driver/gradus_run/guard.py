@@ -75,7 +75,7 @@ def heard():
 
 def guarded(work):
     """Runs work(its parent, the signals to hear) in a child and returns its exit status. The child is in a process group of its
-    own, so that a signal from the terminal reaches it once, from here."""
+    own, so that what kills all of this one's, as `timeout -s KILL` does, leaves it to clean up."""
     numbers = heard()
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     signal.pthread_sigmask(signal.SIG_BLOCK, numbers | {signal.SIGCHLD})
