@@ -192,7 +192,9 @@ class Output(Case):
         process.terminate()
 
     def test_ranks_read_nothing(self):
-        self.assertEqual(self.launch("--no-prefix", "--nproc-per-node", 2, "cat", stdin=subprocess.DEVNULL)[:2], (0, ""))
+        (self.folder / "typed").write_text("words\n")
+        with open(self.folder / "typed", encoding="utf-8") as typed:
+            self.assertEqual(self.launch("--nproc-per-node", 2, "cat", stdin=typed)[:2], (0, ""))
 
     def test_a_reader_that_goes_away_ends_the_job(self):
         text = ("asked = []\nsignal.signal(signal.SIGTERM, lambda *_: asked.append(1))\nready()\n"
