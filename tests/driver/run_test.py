@@ -1,4 +1,5 @@
 """gradus-run and ./gradus run, with real processes."""
+import contextlib
 import fcntl
 import os
 import pathlib
@@ -39,7 +40,7 @@ def take_terminal():
 
 class Case(unittest.TestCase):
     def setUp(self):
-        folder = tempfile.TemporaryDirectory()
+        folder = tempfile.TemporaryDirectory(ignore_cleanup_errors=True)
         self.addCleanup(folder.cleanup)
         self.folder = pathlib.Path(folder.name)
         self.mark = uuid.uuid4().hex  # in the environment of all that descends from this test
@@ -89,7 +90,8 @@ class Case(unittest.TestCase):
 
     def end_all(self):
         for process in self.left():
-            os.kill(process, signal.SIGKILL)
+            with contextlib.suppress(ProcessLookupError):  # it was ending
+                os.kill(process, signal.SIGKILL)
 
     def assert_none_left(self, seconds=5):
         self.until(lambda: not self.left(), seconds)
