@@ -13,6 +13,7 @@ import typing
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "lib"))
 from driver import results, shell  # noqa: E402
+from driver.plot import output_of  # noqa: E402
 from driver.shell import Failure  # noqa: E402
 
 # Colours that colour-blind readers can tell apart (Okabe and Ito).
@@ -41,17 +42,6 @@ def pyplot():
                       "and the Python that it is for: /usr/bin/python3") from None
     plt.rcParams.update({"svg.hashsalt": "gradus", "svg.fonttype": "none", "font.size": 9})
     return plt
-
-
-def output_of(source):
-    """plots/<machine>/<name> for results/<machine>/reference/<name>.*, plots/<machine>/<run>/<name> for other runs, else <name>
-    beside the source; without the ending."""
-    source = source.resolve()
-    if not source.is_relative_to(ROOT / "results"):
-        return source.with_suffix("")
-    run, machine = source.parents[0].name, source.parents[1].name
-    folder = ROOT / "plots" / machine
-    return (folder if run == "reference" else folder / run) / source.stem
 
 
 def shown(source):

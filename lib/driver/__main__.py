@@ -5,7 +5,7 @@ import pathlib
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
-from driver import bench, compare, doctor, gpu_check, lessons, plot, sysroot, tests  # noqa: E402
+from driver import bench, compare, doctor, gpu_check, lessons, plot, report, sysroot, tests  # noqa: E402
 from driver.gradus_run import command_line as launcher  # noqa: E402
 from driver.shell import Failure  # noqa: E402
 
@@ -59,6 +59,10 @@ def parser():
 
     draw = command("plot", plot.plot, "draw the figures of measured results, into plots/")
     draw.add_argument("--results", metavar="DIR", help="results/<machine>/<run> (default: this machine's newest)")
+
+    tell = command("report", report.report, "write one HTML page of measured results: environment, figures, tables, verdicts")
+    tell.add_argument("--results", metavar="DIR", help="results/<machine>/<run> (default: this machine's newest)")
+    tell.add_argument("--out", metavar="FILE", help="where the page goes (default: report.html among the results)")
 
     check = command("gpu-check", gpu_check.gpu_check, "on a machine with a GPU: build, test, sanitize and measure, and write one "
                     f"report; exit status 0: all passed, 1: something failed, {gpu_check.NOT_FINISHED}: not finished, the same "

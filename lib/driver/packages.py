@@ -13,7 +13,7 @@ LEARN = ["g++", "cmake", "ninja-build", "libdnnl-dev", "ocl-icd-opencl-dev", "li
          "nlohmann-json3-dev", "zlib1g-dev", "dataset-fashion-mnist"]
 BENCH = [*LEARN, "libbenchmark-dev"]
 TEST = [*BENCH, "libgtest-dev", "libgmock-dev"]
-DEV = ["clang", "clang-format", "clang-tidy", "ccache"]
+DEV = ["chromium", "clang", "clang-format", "clang-tidy", "ccache"]
 REPORT = ["python3-matplotlib", "python3-scipy", "libbenchmark-tools"]
 VENV = ["python3-venv"]
 

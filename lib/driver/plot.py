@@ -23,6 +23,17 @@ def newest():
     return max(folders, key=started)
 
 
+def output_of(source):
+    """plots/<machine>/<name> for results/<machine>/reference/<name>.*, plots/<machine>/<run>/<name> for other runs, else <name>
+    beside the source; without the ending."""
+    source = source.resolve()
+    if not source.is_relative_to(ROOT / "results"):
+        return source.with_suffix("")
+    run, machine = source.parents[0].name, source.parents[1].name
+    folder = ROOT / "plots" / machine
+    return (folder if run == "reference" else folder / run) / source.stem
+
+
 def plot(options):
     folder = pathlib.Path(options.results).resolve() if options.results else newest()
     if not folder.is_dir():
