@@ -9,8 +9,8 @@ from . import shell
 from .shell import Failure, say
 
 # ocl-icd-opencl-dev: Debian 12's CMake package of oneDNN looks for OpenCL.
-LEARN = ["g++", "cmake", "ninja-build", "libdnnl-dev", "ocl-icd-opencl-dev", "libfmt-dev", "libcli11-dev",
-         "nlohmann-json3-dev", "zlib1g-dev", "dataset-fashion-mnist"]
+LEARN = ["g++", "cmake", "ninja-build", "libdnnl-dev", "ocl-icd-opencl-dev", "libgloo-dev", "libfmt-dev",
+         "libcli11-dev", "nlohmann-json3-dev", "zlib1g-dev", "dataset-fashion-mnist"]
 BENCH = [*LEARN, "libbenchmark-dev"]
 TEST = [*BENCH, "libgtest-dev", "libgmock-dev"]
 DEV = ["chromium", "clang", "clang-format", "clang-tidy", "ccache"]
@@ -27,6 +27,7 @@ This system has no apt-get, so ./gradus installs nothing. CMake looks for:
   C++20 compiler             gcc-c++ 12 or newer, clang 14 or newer
   CMake 3.25, Ninja          cmake ninja-build / cmake ninja
   oneDNN 2.6 or newer        onednn-devel / onednn / onednn / onednn        (CMake package dnnl)
+  Gloo                       - / - / - / libgloo                            (CMake package Gloo)
   fmt                        fmt-devel / fmt                                (CMake package fmt)
   CLI11                      cli11-devel / cli11                            (CMake package CLI11)
   nlohmann-json              json-devel / nlohmann-json / nlohmann_json     (CMake package nlohmann_json)

@@ -21,6 +21,8 @@ TEST(Stats, every_counter_is_read_and_subtracted) {
   detail::count(c.bytes_d2h, 8);
   detail::count(c.bytes_d2d, 9);
   detail::count(c.synchronizations, 10);
+  detail::count(c.all_reduces, 11);
+  detail::count(c.bytes_all_reduced, 12);
   const Stats d = stats() - before;
   EXPECT_EQ(d.launches, 1);
   EXPECT_EQ(d.driver_allocations, 2);
@@ -32,6 +34,8 @@ TEST(Stats, every_counter_is_read_and_subtracted) {
   EXPECT_EQ(d.bytes_d2h, 8);
   EXPECT_EQ(d.bytes_d2d, 9);
   EXPECT_EQ(d.synchronizations, 10);
+  EXPECT_EQ(d.all_reduces, 11);
+  EXPECT_EQ(d.bytes_all_reduced, 12);
 }
 
 TEST(Stats, threads_lose_no_count) {

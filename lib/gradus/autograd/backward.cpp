@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <mutex>
+#include <utility>
 
 namespace gradus {
 
@@ -24,8 +25,11 @@ class BackwardPass {
         id_(++last_id()),
         retain_graph_(retain_graph),
         create_graph_(create_graph),
-        accumulate_(accumulate) {}
+        accumulate_(accumulate) {
+    ++depth();
+  }
   ~BackwardPass() {
+    if (--depth() == 0) callbacks().clear();
     for (auto task = tasks_.rbegin(); task != tasks_.rend(); ++task) {
       task->node->pass_ = task->outer_pass;
       task->node->slot_ = task->outer_slot;
@@ -44,6 +48,15 @@ class BackwardPass {
     for (auto& [edge, grad] : roots_) deliver(edge, std::move(grad), false);
     for (auto& [edge, grad] : roots_) enqueue_if_ready(edge.node->slot_);
     while (!ready_.empty()) step(pop());
+    if (depth() > 1) return;
+    for (const auto& f : std::exchange(callbacks(), {})) f();
+  }
+
+  static void queue_callback(std::function<void()> f) {
+    const std::lock_guard lock(mutex());
+    GRADUS_CHECK(depth() > 0, "E-GRAD", "queue_callback: no backward pass is running",
+                 hint("call it in a hook"));
+    callbacks().push_back(std::move(f));
   }
 
  private:
@@ -65,6 +78,15 @@ class BackwardPass {
   static std::recursive_mutex& mutex() {
     static std::recursive_mutex m;
     return m;
+  }
+  // How many passes run, one inside the other, and what to call after the outermost. Behind mutex().
+  static int& depth() {
+    static int n = 0;
+    return n;
+  }
+  static std::vector<std::function<void()>>& callbacks() {
+    static std::vector<std::function<void()>> all;
+    return all;
   }
   static uint64_t& last_id() {
     static uint64_t id = 0;
@@ -224,6 +246,8 @@ Tensor root_gradient(const Tensor& output, const Tensor& given) {
 }  // namespace
 
 namespace autograd {
+
+void queue_callback(std::function<void()> f) { BackwardPass::queue_callback(std::move(f)); }
 
 static void add_roots(BackwardPass& pass, const std::vector<Tensor>& outputs,
                       const std::vector<Tensor>& grads) {

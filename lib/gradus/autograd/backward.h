@@ -2,6 +2,7 @@
 #pragma once
 #include <gradus/tensor/tensor.h>
 
+#include <functional>
 #include <vector>
 
 namespace gradus::autograd {
@@ -18,5 +19,10 @@ void backward(const std::vector<Tensor>& outputs, const std::vector<Tensor>& gra
 std::vector<Tensor> grad(const std::vector<Tensor>& outputs, const std::vector<Tensor>& inputs,
                          const std::vector<Tensor>& grad_outputs = {}, bool retain_graph = false,
                          bool create_graph = false, bool allow_unused = false);
+
+/// Calls `f` on this thread when the pass that runs now has ended, or, if that is inside another, the
+/// outermost one. What it throws reaches the caller of backward(). Forgotten where the pass throws. For
+/// hooks; throws E-GRAD outside of a pass.
+void queue_callback(std::function<void()> f);
 
 }  // namespace gradus::autograd

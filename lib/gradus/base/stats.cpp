@@ -13,7 +13,9 @@ Stats detail::Counters::read() const {
           .bytes_h2d = value(bytes_h2d),
           .bytes_d2h = value(bytes_d2h),
           .bytes_d2d = value(bytes_d2d),
-          .synchronizations = value(synchronizations)};
+          .synchronizations = value(synchronizations),
+          .all_reduces = value(all_reduces),
+          .bytes_all_reduced = value(bytes_all_reduced)};
 }
 
 Stats stats() {

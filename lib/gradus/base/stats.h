@@ -12,7 +12,8 @@ struct Stats {
   int64_t driver_frees = 0;        ///< calls to a device's raw free
   int64_t copies_h2d = 0, copies_d2h = 0, copies_d2d = 0;  ///< copies by direction; cpu to cpu counts as d2d
   int64_t bytes_h2d = 0, bytes_d2h = 0, bytes_d2d = 0;     ///< bytes by direction
-  int64_t synchronizations = 0;  ///< host waits: synchronize(), .item(), blocking copies
+  int64_t synchronizations = 0;                    ///< host waits: synchronize(), .item(), blocking copies
+  int64_t all_reduces = 0, bytes_all_reduced = 0;  ///< collectives of this process, and its tensors' bytes
 
   friend Stats operator+(Stats a, const Stats& b) { return a.add(b, 1); }
   friend Stats operator-(Stats a, const Stats& b) { return a.add(b, -1); }
@@ -24,6 +25,7 @@ struct Stats {
     copies_h2d += sign * b.copies_h2d, copies_d2h += sign * b.copies_d2h, copies_d2d += sign * b.copies_d2d;
     bytes_h2d += sign * b.bytes_h2d, bytes_d2h += sign * b.bytes_d2h, bytes_d2d += sign * b.bytes_d2d;
     synchronizations += sign * b.synchronizations;
+    all_reduces += sign * b.all_reduces, bytes_all_reduced += sign * b.bytes_all_reduced;
     return *this;
   }
 };
@@ -36,7 +38,8 @@ namespace detail {
 // Live counters. Relaxed: a count is exact once the threads that added to it were joined or synchronised.
 struct Counters {
   std::atomic<int64_t> launches{0}, driver_allocations{0}, driver_frees{0}, copies_h2d{0}, copies_d2h{0},
-      copies_d2d{0}, bytes_h2d{0}, bytes_d2h{0}, bytes_d2d{0}, synchronizations{0};
+      copies_d2d{0}, bytes_h2d{0}, bytes_d2h{0}, bytes_d2d{0}, synchronizations{0}, all_reduces{0},
+      bytes_all_reduced{0};
   Stats read() const;
 };
 
