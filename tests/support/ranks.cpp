@@ -10,6 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
@@ -27,8 +28,8 @@ constexpr const char* kIsRank = "GRADUS_TEST_RANK";
   int status = 0;
   try {
     const std::string method = std::getenv("GRADUS_TEST_INIT");
-    distributed::init_process_group("gloo", {.init_method = method});
-    body(distributed::get_rank());
+    if (method != "none") distributed::init_process_group("gloo", {.init_method = method});
+    body(std::atoi(std::getenv("RANK")));
     status = ::testing::Test::HasFailure() ? 1 : 0;
     distributed::destroy_process_group();
   } catch (const Error& error) {
@@ -113,16 +114,18 @@ void finish(Rank& rank, Clock::time_point begin) {
   rank.result.seconds = std::chrono::duration<double>(Clock::now() - begin).count();
 }
 
-void collect(std::vector<Rank>& ranks, Clock::time_point begin, Clock::time_point end) {
+void collect(std::vector<Rank>& ranks, Clock::time_point begin, const RanksOptions& options) {
+  const auto end = begin + std::chrono::seconds(options.timeout_s + 60);
   for (;;) {
     std::vector<pollfd> open;
     std::vector<Rank*> of;
     for (Rank& rank : ranks)
       if (rank.pipe >= 0) open.push_back({rank.pipe, POLLIN, 0}), of.push_back(&rank);
     if (open.empty()) return;
-    ::poll(open.data(), open.size(), 200);
-    if (Clock::now() > end)
+    const bool only_stuck = options.stuck >= 0 && of.size() == 1 && of[0] == &ranks[options.stuck];
+    if (only_stuck || Clock::now() > end)
       for (const Rank* rank : of) ::kill(rank->pid, SIGKILL);
+    ::poll(open.data(), open.size(), 200);
     for (size_t i = 0; i < open.size(); ++i)
       if (open[i].revents && !read_some(*of[i])) finish(*of[i], begin);
   }
@@ -145,10 +148,7 @@ std::vector<RankResult> run_ranks(int n, const std::function<void(int)>& body, c
   std::vector<Rank> ranks;
   for (int rank = 0; rank < n; ++rank)
     ranks.push_back(start(environment_of(rank, n, init, port, options), current_test()));
-  std::vector<pid_t> pids;
-  for (const Rank& rank : ranks) pids.push_back(rank.pid);
-  if (options.meanwhile) options.meanwhile(pids);
-  collect(ranks, begin, begin + std::chrono::seconds(options.timeout_s + 60));
+  collect(ranks, begin, options);
   std::vector<RankResult> results;
   for (Rank& rank : ranks) results.push_back(std::move(rank.result));
   return results;

@@ -1,8 +1,5 @@
 // Tests of several processes: each rank is this program again, running the same test.
 #pragma once
-#include <sys/types.h>
-
-#include <chrono>
 #include <functional>
 #include <string>
 #include <vector>
@@ -18,11 +15,11 @@ struct RankResult {
 
 /// How the ranks find each other, and what they are told.
 struct RanksOptions {
-  std::string init_method;                    ///< "": a file store; "env://": rank 0 serves, at a free port
-  int timeout_s = 60;                         ///< of collectives; the ranks are killed 60 s later
-  std::vector<std::string> environment = {};  ///< more variables, "NAME=value"
-  /// Called with the ranks' process ids after they were started.
-  std::function<void(const std::vector<pid_t>&)> meanwhile = {};
+  std::string
+      init_method;     ///< "": a file store; "env://": rank 0 serves, at a free port; "none": body does it
+  int timeout_s = 60;  ///< of collectives; the ranks are killed 60 s later
+  std::vector<std::string> environment = {};  ///< more variables, "NAME=value"; they win over the usual ones
+  int stuck = -1;                             ///< this rank does not end, and is killed when all others have
 };
 
 /// In the test's own process: starts `n` ranks and returns what became of them. In a rank: calls

@@ -1,5 +1,6 @@
 #include <gradus/base/parallel.h>
 #include <gradus/distributed/collective_queue.h>
+#include <gradus/distributed/no_sigpipe.h>
 #include <gradus/tensor/grad_mode.h>
 #include <gradus/tensor/views.h>
 
@@ -73,6 +74,7 @@ CollectiveQueue::Position CollectiveQueue::position() const {
 void CollectiveQueue::Shared::work() {
   const SerialGuard serial;
   const NoGradGuard no_grad;
+  const NoSigpipe no_sigpipe;
   std::unique_lock lock(mutex);
   for (;;) {
     changed.wait(lock, [&] { return closing || !tasks.empty(); });

@@ -8,6 +8,7 @@
 #include <gloo/transport/tcp/device.h>
 #include <gradus/distributed/gloo_backend.h>
 #include <gradus/distributed/launch_environment.h>
+#include <gradus/distributed/no_sigpipe.h>
 #include <gradus/distributed/reduce.h>
 #include <gradus/runtime/stream.h>
 #include <gradus/tensor/views.h>
@@ -71,6 +72,7 @@ class Gloo : public Backend {
  public:
   Gloo(Store& store, int rank, int size, const std::string& address, milliseconds timeout)
       : context_(std::make_shared<gloo::rendezvous::Context>(rank, size)) {
+    const NoSigpipe no_sigpipe;  // in the thread of Gloo's device
     gloo::transport::tcp::attr attr;
     attr.hostname = address;
     if (const auto interface = environment_variable("GLOO_SOCKET_IFNAME")) attr.iface = *interface;

@@ -1,5 +1,6 @@
 #include <gradus/distributed/watch.h>
 
+#include <algorithm>
 #include <charconv>
 
 namespace gradus::distributed {
@@ -10,6 +11,7 @@ constexpr milliseconds kDetour{3000};           // from the end of a rank to the
 constexpr std::chrono::seconds kLongEnough{5};  // for a collective in which all ranks take part to end
 
 std::string at_key(int rank) { return str("at/", rank); }
+std::string knows_key(int rank) { return str("knows/", rank); }
 std::string leaving_key(int rank) { return str("leaving/", rank); }
 
 constexpr char kSeparator = '\x1f';
@@ -52,7 +54,10 @@ void Watch::run(CollectiveQueue& queue) {
     } catch (const Error& error) {
       found = failure_of(error), found->code = "E-RANK-LOST";  // the store cannot be reached
     }
-    if (found) queue.fail(*found);
+    if (found) {
+      acknowledge();
+      queue.fail(*found);
+    }
     lock.lock();
     if (found) failure_ = found, changed_.notify_all();
     changed_.wait_for(lock, kBeat, [&] { return stopping_ || failure_; });
@@ -127,6 +132,23 @@ Failure Watch::report(Failure failure) {
   return unpacked(store_->get("failure", kDetour));
 }
 
+bool Watch::all_know() {
+  std::vector<bool> knows(static_cast<size_t>(size_));
+  for (int rank = 1; rank < size_; ++rank) knows[rank] = store_->try_get(knows_key(rank)).has_value();
+  for (const LostRank& lost : store_->lost(limits_.silence)) knows[lost.rank] = true;
+  return std::all_of(knows.begin() + 1, knows.end(), [](bool known) { return known; });
+}
+
+// Rank 0 may serve the store, and end as soon as it hears of the failure: so it hears of it last.
+void Watch::acknowledge() {
+  try {
+    if (rank_ != 0) return store_->set(knows_key(rank_), "");
+    for (const auto end = Clock::now() + kDetour; !all_know() && Clock::now() < end;)
+      std::this_thread::sleep_for(milliseconds(10));
+  } catch (const Error&) {  // nobody can be told
+  }
+}
+
 Failure Watch::explain(const std::exception& error) {
   Failure failure{"E-RANK-LOST", str("the connection to another rank broke: ", error.what()), ""};
   if (const auto* ours = dynamic_cast<const Error*>(&error)) {
@@ -140,6 +162,7 @@ Failure Watch::explain(const std::exception& error) {
     failure = report(failure);
   } catch (const Error&) {  // nobody can be told
   }
+  acknowledge();
   const std::lock_guard lock(mutex_);
   failure_ = failure;
   changed_.notify_all();

@@ -40,6 +40,8 @@ class Watch {
   std::string missing(const CollectiveQueue::Position& at);
   void publish(const CollectiveQueue::Position& at);
   Failure report(Failure failure);
+  void acknowledge();
+  bool all_know();
 
   const std::shared_ptr<Store> store_;
   const int rank_, size_;
