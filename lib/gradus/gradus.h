@@ -8,6 +8,7 @@
 #include <gradus/base/random.h>
 #include <gradus/base/stats.h>
 #include <gradus/data/data.h>
+#include <gradus/distributed/ddp.h>
 #include <gradus/distributed/distributed.h>
 #include <gradus/io/io.h>
 #include <gradus/nn/nn.h>

@@ -342,5 +342,45 @@ TEST_F(Engine, set_grad_checks_what_it_is_given) {
   EXPECT_EQ(x.grad().to_vector<double>(), (Doubles{2, 3}));
 }
 
+TEST_F(Engine, a_queued_callback_runs_once_when_the_outermost_pass_has_ended) {
+  Tensor x = leaf({1}), inner = leaf({1});
+  std::vector<std::string> log;
+  inner.register_post_accumulate_grad_hook(
+      [&](const Tensor&) { autograd::queue_callback([&] { log.push_back("callback"); }); });
+  const Tensor y = x * 2;
+  Tensor hooked = y;
+  hooked.register_hook([&](const Tensor& g) {
+    AutoGradMode grad(true);
+    (inner * 3).sum().backward();
+    log.push_back("hook");
+    return g;
+  });
+  x.register_post_accumulate_grad_hook([&](const Tensor&) { log.push_back("leaf"); });
+  y.sum().backward();
+  EXPECT_EQ(log, (std::vector<std::string>{"hook", "leaf", "callback"}));
+}
+
+TEST_F(Engine, a_callbacks_exception_reaches_the_caller_and_that_of_a_failed_pass_is_forgotten) {
+  Tensor x = leaf({1});
+  int calls = 0;
+  bool fail = false;
+  x.register_post_accumulate_grad_hook([&](const Tensor&) {
+    autograd::queue_callback([&] {
+      ++calls;
+      throw std::runtime_error("callback");
+    });
+    if (fail) throw std::runtime_error("hook");
+  });
+  EXPECT_THROW((x * 2).sum().backward(), std::runtime_error);
+  EXPECT_EQ(calls, 1);
+  fail = true;
+  EXPECT_THROW((x * 2).sum().backward(), std::runtime_error);
+  EXPECT_EQ(calls, 1);
+  Tensor other = leaf({1});
+  (other * 2).sum().backward();
+  EXPECT_EQ(calls, 1);
+  EXPECT_EQ(error_of([] { autograd::queue_callback([] {}); }).code(), "E-GRAD");
+}
+
 }  // namespace
 }  // namespace gradus

@@ -8,7 +8,8 @@ namespace gradus::testing {
 
 /// What became of a rank.
 struct RankResult {
-  int status = -1;     ///< its exit status; 128 + the signal that ended it
+  int status =
+      -1;  ///< 0: it passed; 99: it ended without; else its exit status, or 128 + the signal that ended it
   double seconds = 0;  ///< from the start of all ranks to its end
   std::string output;
 };
@@ -22,10 +23,9 @@ struct RanksOptions {
   int stuck = -1;                             ///< this rank does not end, and is killed when all others have
 };
 
-/// In the test's own process: starts `n` ranks and returns what became of them. In a rank: calls
-/// body(rank) within a process group and ends the process; body is not called again. To be called once a
-/// test, and before anything that a rank must not do. Ranks run parallel loops on one thread, and check
-/// collectives.
+/// In the test's own process: starts `n` ranks and returns what became of them. In a rank: calls body(rank)
+/// within a process group and ends the process, at the same call of run_ranks() in the test: those before it
+/// are skipped. Ranks run parallel loops on one thread, and check collectives.
 std::vector<RankResult> run_ranks(int n, const std::function<void(int)>& body,
                                   const RanksOptions& options = {});
 
