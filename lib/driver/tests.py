@@ -9,6 +9,7 @@ from .shell import Failure, say
 THREADED = [
     (["data_tests", "kernels_tests", "runtime_tests"], ["-L", "^unit.(data|kernels|runtime)$"]),
     (["base_tests"], ["-L", "^unit.base$", "-R", "Parallel|Stats|Log"]),
+    (["distributed_tests"], ["-L", "^unit.distributed$"]),
     (["backends_tests"], ["-L", "^unit.backends$", "-R", "Sim|Race"]),  # oneDNN's own threads are hidden from it
 ]
 

@@ -154,6 +154,20 @@ TEST(Init, ranks_meet_at_the_address_of_the_environment) {
            {.init_method = "none"});
 }
 
+TEST(Init, a_second_group_can_follow_the_first) {
+  in_ranks(3,
+           [](int rank) {
+             for (int i = 0; i < 3; ++i) {
+               init_process_group();
+               Tensor x = full({1}, rank + i, {.dtype = kFloat32});
+               all_reduce(x);
+               EXPECT_EQ(x.item<int>(), 3 + 3 * i);
+               destroy_process_group();
+             }
+           },
+           {.init_method = "none"});
+}
+
 TEST(Init, the_missing_ranks_are_named) {
   for (const char* method : {"env://", "file"}) {
     const TempDir folder;

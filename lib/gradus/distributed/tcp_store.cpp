@@ -3,6 +3,7 @@
 #include <gradus/distributed/tcp_store_server.h>
 
 #include <charconv>
+#include <thread>
 
 namespace gradus::distributed {
 
@@ -15,13 +16,29 @@ TcpStore::TcpStore(std::string host, int port, bool serve, milliseconds timeout,
     : where_(str("tcp://", host, ":", port)) {
   if (serve) server_ = std::make_unique<TcpStoreServer>(port);
   try {
-    socket_ = Socket::connect(host, port, std::chrono::steady_clock::now() + timeout);
+    connect(host, port, std::chrono::steady_clock::now() + timeout);
   } catch (const Error& error) {
     GRADUS_FAIL("E-STORE", where_, ": ", error.what(), " (rank 0 was looked for for at most ",
                 timeout.count() / 1000.0, " s)",
                 hint("are MASTER_ADDR and MASTER_PORT those of rank 0, and was rank 0 started?"));
   }
-  if (patience.count() > 0) socket_.set_timeout(patience);
+  patience.count() > 0 ? socket_.set_timeout(patience) : socket_.set_timeout(milliseconds(0));
+}
+
+// Until rank 0 is there, the port may be that of the job before, which is about to end.
+void TcpStore::connect(const std::string& host, int port, std::chrono::steady_clock::time_point deadline) {
+  for (;;) {
+    socket_ = Socket::connect(host, port, deadline);
+    socket_.set_timeout(milliseconds(1000));
+    try {
+      socket_.send(request("hello"));
+      if (socket_.receive() == "welcome") return;
+    } catch (const Error&) {
+      if (std::chrono::steady_clock::now() > deadline) throw;
+    }
+    GRADUS_CHECK(std::chrono::steady_clock::now() < deadline, "E-STORE", "somebody else's job ends there");
+    std::this_thread::sleep_for(milliseconds(50));
+  }
 }
 
 TcpStore::~TcpStore() = default;  // first the connection, then the server, which waits for that

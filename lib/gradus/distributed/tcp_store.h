@@ -30,6 +30,7 @@ class TcpStore : public Store {
   std::string local_address() const { return socket_.local_address(); }
 
  private:
+  void connect(const std::string& host, int port, std::chrono::steady_clock::time_point deadline);
   std::string ask(const std::string& request);
 
   std::string where_;

@@ -71,6 +71,7 @@ void TcpStoreServer::serve(Client& client) {
 std::string TcpStoreServer::answer(Client& client, const std::string& request) {
   std::string rest = request;
   const std::string operation = next(rest), key = next(rest);
+  if (operation == "hello") return ending_ ? "" : "welcome";
   if (operation == "set") return values_[key] = rest, "";
   if (operation == "get") {
     const auto found = values_.find(key);
@@ -78,7 +79,7 @@ std::string TcpStoreServer::answer(Client& client, const std::string& request) {
   }
   if (operation == "add") return values_[key] = str(number(values_[key]) + number(rest));
   if (operation == "join") return client.rank = static_cast<int>(number(key)), "";
-  if (operation == "leave") return client.rank = -1, "";
+  if (operation == "leave") return client.rank = -1, ending_ = true, "";
   if (operation == "lost") return lost(milliseconds(number(key)), client.rank);
   GRADUS_FAIL("E-STORE", "a message that is not one of ours");
 }

@@ -13,8 +13,9 @@ namespace gradus::distributed {
 /// close their connections.
 ///
 /// A request is an operation, a key and a value, each but the last ended by a zero byte:
-/// set, get (the answer begins with '+', or is "" where there is no value), add, join, leave and lost (one
-/// "rank why" for each, each ended by a zero byte).
+/// hello ("welcome", or "" once a rank has left: a job that begins must not meet one that ends), set, get
+/// (the answer begins with '+', or is "" where there is no value), add, join, leave and lost (one "rank why"
+/// for each, each ended by a zero byte).
 class TcpStoreServer {
  public:
   /// Throws E-STORE where the port is in use.
@@ -38,6 +39,7 @@ class TcpStoreServer {
   std::vector<Client> clients_;
   std::map<std::string, std::string> values_;
   std::vector<LostRank> gone_;
+  bool ending_ = false;
   std::atomic<bool> closing_{false};
   std::thread thread_;
 };
