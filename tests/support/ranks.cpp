@@ -54,6 +54,12 @@ struct Rank {
   RankResult result;
 };
 
+// A rank that fails ends while threads of its group run.
+std::string tsan_options() {
+  const char* given = std::getenv("TSAN_OPTIONS");
+  return std::string(given ? given : "") + " report_thread_leaks=0";
+}
+
 std::vector<std::string> environment_of(int rank, int n, int call, const std::string& init, int port,
                                         const RanksOptions& o) {
   std::vector<std::string> all;
@@ -71,6 +77,7 @@ std::vector<std::string> environment_of(int rank, int n, int call, const std::st
                                    "OMP_NUM_THREADS=1",
                                    "GRADUS_DISTRIBUTED_CHECK=1",
                                    "GRADUS_DISTRIBUTED_TIMEOUT=" + std::to_string(o.timeout_s),
+                                   "TSAN_OPTIONS=" + tsan_options(),
                                    "GTEST_TOTAL_SHARDS=1",
                                    "GTEST_SHARD_INDEX=0",
                                    "GTEST_OUTPUT="};

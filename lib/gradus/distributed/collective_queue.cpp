@@ -9,9 +9,8 @@
 namespace gradus::distributed {
 namespace {
 
-std::exception_ptr error_of(const Failure& failure, const Signature& signature) {
-  const std::string text = str(signature, ": ", failure.text);
-  return std::make_exception_ptr(Error(failure.code, text, failure.hint, SourceLocation::current()));
+Failure of(const Failure& failure, const Signature& signature) {
+  return {failure.code, str(signature, ": ", failure.text), failure.hint};
 }
 
 }  // namespace
@@ -48,7 +47,7 @@ Work CollectiveQueue::push(Signature signature, std::function<void(Backend&)> ru
   const std::lock_guard lock(shared_->mutex);
   task.signature.number = ++shared_->pushed;
   if (shared_->failure) {
-    task.work.finish(error_of(*shared_->failure, task.signature));
+    task.work.finish(of(*shared_->failure, task.signature));
   } else {
     shared_->tasks.push_back(task);
     shared_->changed.notify_all();
@@ -127,7 +126,7 @@ void CollectiveQueue::Shared::fail(Failure why) {
   const std::lock_guard lock(mutex);
   if (failure) return;
   failure = std::move(why);
-  for (const Task& task : tasks) task.work.finish(error_of(*failure, task.signature));
+  for (const Task& task : tasks) task.work.finish(of(*failure, task.signature));
   tasks.clear();
   changed.notify_all();
 }

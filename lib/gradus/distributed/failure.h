@@ -10,6 +10,10 @@ struct Failure {
   std::string code, text, hint;
 };
 
+inline Error error_of(const Failure& failure) {
+  return {failure.code, failure.text, failure.hint, SourceLocation::current()};
+}
+
 inline Failure failure_of(const Error& error) {
   std::string text = error.what();
   if (!error.hint().empty()) text.resize(text.rfind("\n  hint: "));

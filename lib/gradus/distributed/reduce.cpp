@@ -34,7 +34,7 @@ void combine(void* to, const void* a, const void* b, size_t n) {
   auto* out = static_cast<T*>(to);
   const auto *x = static_cast<const T*>(a), *y = static_cast<const T*>(b);
   using C = ComputeType<T>;
-#pragma GCC ivdep
+#pragma omp simd
   for (size_t i = 0; i < n; ++i) out[i] = static_cast<T>(F()(static_cast<C>(x[i]), static_cast<C>(y[i])));
 }
 

@@ -7,7 +7,7 @@ namespace gradus::distributed {
 void Work::wait() const {
   std::unique_lock lock(state_->mutex);
   state_->changed.wait(lock, [&] { return state_->over; });
-  if (state_->error) std::rethrow_exception(state_->error);
+  if (state_->failure) throw error_of(*state_->failure);
 }
 
 bool Work::is_completed() const {
@@ -17,14 +17,14 @@ bool Work::is_completed() const {
 
 std::exception_ptr Work::exception() const {
   const std::lock_guard lock(state_->mutex);
-  return state_->error;
+  return state_->failure ? std::make_exception_ptr(error_of(*state_->failure)) : nullptr;
 }
 
-void Work::finish(std::exception_ptr error) const {
+void Work::finish(std::optional<Failure> failure) const {
   {
     const std::lock_guard lock(state_->mutex);
     if (std::exchange(state_->over, true)) return;
-    state_->error = std::move(error);
+    state_->failure = std::move(failure);
   }
   state_->changed.notify_all();
 }

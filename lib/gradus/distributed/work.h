@@ -1,9 +1,12 @@
 // A collective that may still be running.
 #pragma once
+#include <gradus/distributed/failure.h>
+
 #include <condition_variable>
 #include <exception>
 #include <memory>
 #include <mutex>
+#include <optional>
 
 namespace gradus::distributed {
 
@@ -20,14 +23,15 @@ class Work {
   std::exception_ptr exception() const;
 
   /// For the group: it is over. Only the first call counts.
-  void finish(std::exception_ptr error = {}) const;
+  void finish(std::optional<Failure> failure = {}) const;
 
  private:
   struct State {
     std::mutex mutex;
     std::condition_variable changed;
     bool over = false;
-    std::exception_ptr error;
+    std::optional<Failure>
+        failure;  // not an exception_ptr, which one thread would free while another reads it
   };
   std::shared_ptr<State> state_;
 };

@@ -66,8 +66,8 @@ std::map<K, T> gather(const std::vector<std::map<K, T>>& parts, Device device, i
       if (!parts[i].contains(key)) detail::refuse_keys(i);
   }
   for (const auto& [key, value] : parts[0])
-    joined.emplace(key,
-                   detail::gather_each(parts, device, dim, [&](const auto& part) { return part.at(key); }));
+    joined.emplace(key, detail::gather_each(parts, device, dim,
+                                            [&name = key](const auto& part) { return part.at(name); }));
   return joined;
 }
 
