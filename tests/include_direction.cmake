@@ -11,6 +11,7 @@ set(top autograd ${autograd})
 foreach(layer nn optim data amp profiler io)
   set(${layer} ${top})
 endforeach()
+set(amp optim ${top})  # GradScaler steps an optimizer
 foreach(layer distributed compile)
   set(${layer} nn optim data amp profiler io ${top})
 endforeach()

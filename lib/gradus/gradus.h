@@ -1,5 +1,6 @@
 // All of Gradus: the one header that a program or a lesson includes.
 #pragma once
+#include <gradus/amp/amp.h>
 #include <gradus/autograd/backward.h>
 #include <gradus/autograd/gradcheck.h>
 #include <gradus/base/format.h>

@@ -13,6 +13,7 @@ The files (all safetensors):
     types       promotion tables, integer division, conversions between dtypes: vectors/types.py
     printing    tensors and, in the metadata, their text:                       vectors/printing.py
     optim       20 steps of each optimizer, schedules, clipping:                vectors/optim.py
+    amp         autocast's result dtypes, GradScaler, accumulation:             vectors/amp.py
     models      5 steps of whole networks from weights given by a formula:      vectors/models.py
 """
 import argparse
@@ -20,9 +21,10 @@ import pathlib
 
 import torch
 
-from vectors import models, ops, optim, printing, types
+from vectors import amp, models, ops, optim, printing, types
 
-MAKERS = {**ops.FAMILIES, "types": types.make, "printing": printing.make, "optim": optim.make, "models": models.make}
+MAKERS = {**ops.FAMILIES, "types": types.make, "printing": printing.make, "optim": optim.make, "models": models.make,
+          "amp": amp.make}
 
 
 def main():

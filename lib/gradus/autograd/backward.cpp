@@ -1,4 +1,5 @@
 #include <gradus/autograd/backward.h>
+#include <gradus/ops/autocast.h>
 #include <gradus/ops/factories.h>
 #include <gradus/tensor/node.h>
 #include <gradus/tensor/views.h>
@@ -193,6 +194,7 @@ class BackwardPass {
   uint64_t id_;
   bool retain_graph_, create_graph_, accumulate_;
   AutoGradMode grad_mode_{create_graph_};
+  ops::AutocastOff autocast_off_;  // gradients have the dtypes that the forward pass chose
   std::vector<std::pair<Edge, Tensor>> roots_;
   std::vector<Capture> captures_;
   std::vector<Task> tasks_;

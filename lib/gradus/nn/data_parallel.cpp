@@ -1,5 +1,6 @@
 #include <gradus/base/random_scope.h>
 #include <gradus/nn/data_parallel.h>
+#include <gradus/ops/autocast.h>
 #include <gradus/ops/factories.h>
 #include <gradus/runtime/device_info.h>
 #include <gradus/tensor/grad_mode.h>
@@ -45,12 +46,14 @@ void copy_to(Tensor replica, const Tensor& own, Device device) {
 // What a thread that works for this one must know.
 struct ThreadState {
   bool grad = GradMode::is_enabled(), inference = InferenceMode::is_enabled();
+  ops::AutocastSettings autocast = ops::detail::autocast_settings;
 
   void run(Device device, const std::function<void()>& f) const {
     set_device(device);
     std::optional<InferenceMode> inference_mode;
     if (inference) inference_mode.emplace();
     const AutoGradMode grad_mode(grad);
+    const ops::AutocastScope autocast_scope(autocast);
     f();
   }
 };

@@ -2,6 +2,7 @@
 
 #include <gradus/ops/activation.h>
 #include <gradus/ops/arithmetic.h>
+#include <gradus/ops/autocast.h>
 #include <gradus/ops/compare.h>
 #include <gradus/ops/pointwise.h>
 #include <gradus/ops/unary.h>
@@ -97,6 +98,7 @@ Tensor gelu(const Tensor& x, std::string_view approximate) {
 }
 
 Tensor softplus(const Tensor& x, double beta, double threshold) {
+  if (const auto cast = ops::autocast(ops::kFloat32OnGpu, x)) return softplus(cast(x), beta, threshold);
   return floating_unary(kSoftplus, x, "SoftplusBackward", Keep::x, softplus_rule, beta, threshold);
 }
 

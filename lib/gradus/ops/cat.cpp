@@ -1,6 +1,7 @@
 #include "kernels/cat.cuh"
 
 #include <gradus/ops/arithmetic.h>
+#include <gradus/ops/autocast.h>
 #include <gradus/ops/cat.h>
 #include <gradus/ops/clamp.h>
 #include <gradus/ops/common.h>
@@ -188,6 +189,7 @@ Tensor pad(const Tensor& x, const Shape& pads, Scalar value) {
 
 Tensor pad(const Tensor& x, const Shape& pads, PadMode mode) {
   if (mode == PadMode::constant) return pad(x, pads);
+  if (const auto cast = ops::autocast(ops::kFloat32OnCpu, x)) return pad(cast(x), pads, mode);
   check_pads(x, pads);
   Tensor y = x;
   for (int i = 0; i < pads.size() / 2; ++i)

@@ -1,5 +1,6 @@
 #include "kernels/conv.cuh"
 
+#include <gradus/ops/autocast.h>
 #include <gradus/ops/common.h>
 #include <gradus/ops/conv.h>
 #include <gradus/ops/factories.h>
@@ -144,6 +145,8 @@ std::pair<Tensor, Tensor> grad_weight_and_bias(const Tensor& x, const Shape& w_s
 }  // namespace
 
 Tensor conv2d(const Tensor& input, const Tensor& weight, const Tensor& bias, const Conv2dOptions& options) {
+  if (const auto cast = ops::autocast(ops::kLowerPrecision, input))
+    return conv2d(cast(input), cast(weight), cast(bias), options);
   check(input, weight, bias, options);
   const Tensor x = dense_image(input), b = bias.defined() ? bias.contiguous() : bias;
   Tensor y = empty_image(output_sizes("conv2d", x.sizes(), weight.sizes(), options), x, x.dtype());

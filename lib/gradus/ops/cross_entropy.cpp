@@ -2,6 +2,7 @@
 #include "kernels/cross_entropy.cuh"
 
 #include <gradus/ops/arithmetic.h>
+#include <gradus/ops/autocast.h>
 #include <gradus/ops/common.h>
 #include <gradus/ops/factories.h>
 #include <gradus/ops/loss.h>
@@ -168,6 +169,8 @@ Tensor soft_cross_entropy(const Tensor& input, const Tensor& target, const Cross
 }  // namespace
 
 Tensor cross_entropy(const Tensor& input, const Tensor& target, const CrossEntropyOptions& options) {
+  if (const auto cast = ops::autocast(ops::kFloat32Precision, input))
+    return cross_entropy(cast(input), cast(target), options);
   const double e = options.label_smoothing;
   ops::check_same_device("cross_entropy", {{"input", input}, {"target", target}});
   GRADUS_CHECK(e >= 0 && e <= 1, "E-ARG",
@@ -178,6 +181,8 @@ Tensor cross_entropy(const Tensor& input, const Tensor& target, const CrossEntro
 }
 
 Tensor nll_loss(const Tensor& input, const Tensor& target, const NllLossOptions& options) {
+  if (const auto cast = ops::autocast(ops::kFloat32Precision, input))
+    return nll_loss(cast(input), cast(target), options);
   return run({"nll_loss", options.ignore_index, options.reduction, 0, true}, input, target, options.weight);
 }
 

@@ -1,5 +1,6 @@
 #include "kernels/cumsum.cuh"
 
+#include <gradus/ops/autocast.h>
 #include <gradus/ops/common.h>
 #include <gradus/ops/cumsum.h>
 
@@ -30,6 +31,9 @@ Tensor cumsum(const Tensor& x, int dim, bool reverse) {
 
 }  // namespace
 
-Tensor cumsum(const Tensor& x, int64_t dim) { return cumsum(x, ops::wrap_dim(dim, x, "cumsum"), false); }
+Tensor cumsum(const Tensor& x, int64_t dim) {
+  if (const auto cast = ops::autocast(ops::kFloat32OnGpu, x)) return cumsum(cast(x), dim);
+  return cumsum(x, ops::wrap_dim(dim, x, "cumsum"), false);
+}
 
 }  // namespace gradus

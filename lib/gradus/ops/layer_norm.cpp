@@ -1,6 +1,7 @@
 #include "kernels/layer_norm.cuh"
 
 #include <gradus/ops/arithmetic.h>
+#include <gradus/ops/autocast.h>
 #include <gradus/ops/common.h>
 #include <gradus/ops/layer_norm.h>
 #include <gradus/ops/reduce.h>
@@ -85,6 +86,12 @@ void check(const Tensor& x, const Shape& normalized, const Tensor& weight, const
 
 Tensor layer_norm(const Tensor& x, const Shape& normalized_shape, const Tensor& weight, const Tensor& bias,
                   double eps) {
+  if (const auto cast = ops::autocast(ops::kFloat32OnGpu, x))
+    return layer_norm(cast(x), normalized_shape, cast(weight), cast(bias), eps);
+  // Half activations in a float32 model, which is what autocast makes.
+  const auto is_wide = [&](const Tensor& p) { return p.defined() && p.dtype() == kFloat32; };
+  if (x.defined() && element_size(x.dtype()) == 2 && (is_wide(weight) || is_wide(bias)))
+    return layer_norm(x.to(kFloat32), normalized_shape, weight, bias, eps).to(x.dtype());
   check(x, normalized_shape, weight, bias);
   const Tensor in = x.contiguous(), w = weight.defined() ? weight.contiguous() : weight,
                b = bias.defined() ? bias.contiguous() : bias;

@@ -1,4 +1,5 @@
 #include <gradus/ops/arithmetic.h>
+#include <gradus/ops/autocast.h>
 #include <gradus/ops/common.h>
 #include <gradus/ops/factories.h>
 #include <gradus/ops/loss.h>
@@ -135,16 +136,24 @@ Tensor reduced(const Tensor& loss, Reduction reduction) {
 }  // namespace
 
 Tensor mse_loss(const Tensor& input, const Tensor& target, Reduction reduction) {
+  if (const auto cast = ops::autocast(ops::kFloat32Precision, input))
+    return mse_loss(cast(input), cast(target), reduction);
   return matched_loss(kMse, input, target, 0, reduction);
 }
 Tensor l1_loss(const Tensor& input, const Tensor& target, Reduction reduction) {
+  if (const auto cast = ops::autocast(ops::kFloat32Precision, input))
+    return l1_loss(cast(input), cast(target), reduction);
   return matched_loss(kL1, input, target, 0, reduction);
 }
 Tensor huber_loss(const Tensor& input, const Tensor& target, const HuberLossOptions& options) {
+  if (const auto cast = ops::autocast(ops::kFloat32Precision, input))
+    return huber_loss(cast(input), cast(target), options);
   GRADUS_CHECK(options.delta > 0, "E-ARG", "huber_loss: expected delta > 0, got ", options.delta);
   return matched_loss(kHuber, input, target, options.delta, options.reduction);
 }
 Tensor smooth_l1_loss(const Tensor& input, const Tensor& target, const SmoothL1LossOptions& options) {
+  if (const auto cast = ops::autocast(ops::kFloat32Precision, input))
+    return smooth_l1_loss(cast(input), cast(target), options);
   GRADUS_CHECK(options.beta >= 0, "E-ARG", "smooth_l1_loss: expected beta >= 0, got ", options.beta);
   if (options.beta == 0) return l1_loss(input, target, options.reduction);
   return matched_loss(kSmoothL1, input, target, options.beta, options.reduction);
@@ -152,6 +161,8 @@ Tensor smooth_l1_loss(const Tensor& input, const Tensor& target, const SmoothL1L
 
 Tensor binary_cross_entropy_with_logits(const Tensor& input, const Tensor& target,
                                         const BinaryCrossEntropyOptions& options) {
+  if (const auto cast = ops::autocast(ops::kFloat32Precision, input))
+    return binary_cross_entropy_with_logits(cast(input), cast(target), options);
   const char* op = kBinaryLogits.value.name();
   check_equal_shapes(op, input, target);
   const auto [x, t] = matched(op, input, target);
@@ -170,6 +181,12 @@ Tensor binary_cross_entropy_with_logits(const Tensor& input, const Tensor& targe
 
 Tensor binary_cross_entropy(const Tensor& input, const Tensor& target,
                             const BinaryCrossEntropyOptions& options) {
+  if (const auto cast = ops::autocast(ops::kFloat32Precision, input)) {
+    GRADUS_CHECK(input.is_cpu(), "E-AUTOCAST",
+                 "binary_cross_entropy: it and nn::BCELoss are unsafe to autocast on ", input.device(),
+                 hint("leave out the sigmoid and use binary_cross_entropy_with_logits(), which is safe"));
+    return binary_cross_entropy(cast(input), cast(target), options);
+  }
   const char* op = kBinary.value.name();
   check_equal_shapes(op, input, target);
   GRADUS_CHECK(!options.pos_weight.defined(), "E-ARG", op, ": pos_weight is for logits",

@@ -1,5 +1,6 @@
 #include "kernels/matmul.cuh"
 
+#include <gradus/ops/autocast.h>
 #include <gradus/ops/common.h>
 #include <gradus/ops/matmul.h>
 #include <gradus/ops/reduce.h>
@@ -113,6 +114,7 @@ Tensor linear_2d(const Tensor& x, const Tensor& weight, const Tensor& bias) {
 }  // namespace
 
 Tensor matmul(const Tensor& a, const Tensor& b) {
+  if (const auto cast = ops::autocast(ops::kLowerPrecision, a)) return matmul(cast(a), cast(b));
   ops::check_same_device("matmul", {{"a", a}, {"b", b}});
   GRADUS_CHECK(a.dim() > 0 && b.dim() > 0, "E-SHAPE",
                "matmul: both arguments need to be at least 1-D, but they are ", a.dim(), "-D and ", b.dim(),
@@ -136,6 +138,7 @@ Tensor matmul(const Tensor& a, const Tensor& b) {
 }
 
 Tensor mm(const Tensor& a, const Tensor& b) {
+  if (const auto cast = ops::autocast(ops::kLowerPrecision, a)) return mm(cast(a), cast(b));
   ops::check_same_device("mm", {{"a", a}, {"b", b}});
   GRADUS_CHECK(a.dim() == 2 && b.dim() == 2, "E-SHAPE", "mm: expected two matrices, got shapes ", a.sizes(),
                " and ", b.sizes(), hint("use matmul() for other ranks"));
@@ -143,6 +146,7 @@ Tensor mm(const Tensor& a, const Tensor& b) {
 }
 
 Tensor bmm(const Tensor& a, const Tensor& b) {
+  if (const auto cast = ops::autocast(ops::kLowerPrecision, a)) return bmm(cast(a), cast(b));
   ops::check_same_device("bmm", {{"a", a}, {"b", b}});
   GRADUS_CHECK(a.dim() == 3 && b.dim() == 3 && a.size(0) == b.size(0), "E-SHAPE",
                "bmm: expected (B, M, K) and (B, K, N), got shapes ", a.sizes(), " and ", b.sizes(),
@@ -151,6 +155,8 @@ Tensor bmm(const Tensor& a, const Tensor& b) {
 }
 
 Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias) {
+  if (const auto cast = ops::autocast(ops::kLowerPrecision, x))
+    return linear(cast(x), cast(weight), cast(bias));
   ops::check_same_device("linear", {{"input", x}, {"weight", weight}, {"bias", bias, true}});
   GRADUS_CHECK(x.dtype() == weight.dtype() && (!bias.defined() || bias.dtype() == x.dtype()), "E-DTYPE",
                "linear: expected input, weight and bias to have the same dtype, but got ",

@@ -1,4 +1,5 @@
 #include <gradus/ops/arithmetic.h>
+#include <gradus/ops/autocast.h>
 #include <gradus/ops/common.h>
 #include <gradus/ops/extremum.h>
 #include <gradus/ops/factories.h>
@@ -126,6 +127,7 @@ Tensor std(const Tensor& x, const Dims& dims, bool keepdim, double correction) {
 }
 
 Tensor norm(const Tensor& x, double p, const Dims& dims, bool keepdim) {
+  if (const auto cast = ops::autocast(ops::kFloat32OnGpu, x)) return norm(cast(x), p, dims, keepdim);
   check_floating(x, "norm");
   const ReducedShapes shapes = reduced_shapes(x, dims, keepdim, "norm");
   if (std::isinf(p)) ops::check_not_empty(x, shapes, "norm");
@@ -138,6 +140,7 @@ Tensor norm(const Tensor& x, double p, const Dims& dims, bool keepdim) {
 }
 
 Tensor logsumexp(const Tensor& x, const Dims& dims, bool keepdim) {
+  if (const auto cast = ops::autocast(ops::kFloat32OnGpu, x)) return logsumexp(cast(x), dims, keepdim);
   check_floating(x, "logsumexp");
   const ReducedShapes shapes = reduced_shapes(x, dims, keepdim, "logsumexp");
   Tensor y;

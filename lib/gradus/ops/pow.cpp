@@ -1,6 +1,7 @@
 #include "kernels/pow.cuh"
 
 #include <gradus/ops/arithmetic.h>
+#include <gradus/ops/autocast.h>
 #include <gradus/ops/compare.h>
 #include <gradus/ops/factories.h>
 #include <gradus/ops/pointwise.h>
@@ -62,6 +63,7 @@ struct PowBackward : Node {
 }  // namespace
 
 Tensor pow(const Tensor& x, Scalar exponent) {
+  if (const auto cast = ops::autocast(ops::kFloat32OnGpu, x)) return pow(cast(x), exponent);
   const Tensor in = x.to(ops::result_type("pow", x, exponent));
   const double p = exponent.to<double>();
   GRADUS_CHECK(in.is_floating_point() || p >= 0, "E-ARG",
@@ -72,6 +74,7 @@ Tensor pow(const Tensor& x, Scalar exponent) {
 }
 
 Tensor pow(const Tensor& x, const Tensor& exponent) {
+  if (const auto cast = ops::autocast(ops::kFloat32OnGpu, x)) return pow(cast(x), cast(exponent));
   Tensor a = x, b = exponent;
   Tensor y = ops::run_binary(kPow, a, b, ops::result_type("pow", x, exponent));
   if (wants_grad(a, b)) record<PowBackward>(y, {a, b}, a.sizes(), b.sizes()).save(a).save(b).save(y);
@@ -79,6 +82,7 @@ Tensor pow(const Tensor& x, const Tensor& exponent) {
 }
 
 Tensor pow(Scalar base, const Tensor& exponent) {
+  if (const auto cast = ops::autocast(ops::kFloat32OnGpu, exponent)) return pow(base, cast(exponent));
   return pow(
       scalar_tensor(base, {.dtype = ops::result_type("pow", exponent, base), .device = exponent.device()}),
       exponent);

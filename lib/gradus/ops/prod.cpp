@@ -1,4 +1,5 @@
 #include <gradus/ops/arithmetic.h>
+#include <gradus/ops/autocast.h>
 #include <gradus/ops/cat.h>
 #include <gradus/ops/common.h>
 #include <gradus/ops/factories.h>
@@ -53,6 +54,7 @@ struct ProdBackward : ReductionNode {
 };
 
 Tensor prod(const Tensor& x, std::optional<int64_t> dim, bool keepdim) {
+  if (const auto cast = ops::autocast(ops::kFloat32Precision, x)) return prod(cast(x), dim, keepdim);
   const ReducedShapes shapes = ops::reduced_shapes(x, dim ? Dims(*dim) : Dims(), keepdim, "prod");
   Tensor y = ops::reduce(kProd, x, shapes, is_floating_point(x.dtype()) ? x.dtype() : kInt64);
   if (wants_grad(x)) record<ProdBackward>(y, x, shapes.kept, x.sizes(), dim).save(x);

@@ -1,6 +1,7 @@
 #include "kernels/reduce.cuh"
 
 #include <gradus/ops/arithmetic.h>
+#include <gradus/ops/autocast.h>
 #include <gradus/ops/common.h>
 #include <gradus/ops/reduction.h>
 
@@ -33,6 +34,7 @@ DType sum_type(DType d) { return is_floating_point(d) ? d : kInt64; }
 }  // namespace
 
 Tensor sum(const Tensor& x, const Dims& dims, bool keepdim) {
+  if (const auto cast = ops::autocast(ops::kFloat32OnGpu, x)) return sum(cast(x), dims, keepdim);
   const ReducedShapes shapes = reduced_shapes(x, dims, keepdim, "sum");
   Tensor y = ops::reduce(kSum, x, shapes, sum_type(x.dtype()));
   if (wants_grad(x)) record<SumBackward>(y, x, shapes.kept, x.sizes());

@@ -1,6 +1,7 @@
 #include "kernels/softmax.cuh"
 
 #include <gradus/ops/arithmetic.h>
+#include <gradus/ops/autocast.h>
 #include <gradus/ops/common.h>
 #include <gradus/ops/reduce.h>
 #include <gradus/ops/softmax.h>
@@ -60,8 +61,14 @@ Tensor softmax(const Tensor& x, int64_t dim, bool log) {
 
 }  // namespace
 
-Tensor softmax(const Tensor& x, int64_t dim) { return softmax(x, dim, false); }
-Tensor log_softmax(const Tensor& x, int64_t dim) { return softmax(x, dim, true); }
+Tensor softmax(const Tensor& x, int64_t dim) {
+  if (const auto cast = ops::autocast(ops::kFloat32OnGpu, x)) return softmax(cast(x), dim);
+  return softmax(x, dim, false);
+}
+Tensor log_softmax(const Tensor& x, int64_t dim) {
+  if (const auto cast = ops::autocast(ops::kFloat32OnGpu, x)) return log_softmax(cast(x), dim);
+  return softmax(x, dim, true);
+}
 
 Tensor Tensor::softmax(int64_t dim) const { return gradus::softmax(*this, dim); }
 Tensor Tensor::log_softmax(int64_t dim) const { return gradus::log_softmax(*this, dim); }

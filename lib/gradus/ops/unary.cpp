@@ -1,6 +1,7 @@
 #include "kernels/unary.cuh"
 
 #include <gradus/ops/arithmetic.h>
+#include <gradus/ops/autocast.h>
 #include <gradus/ops/pointwise.h>
 #include <gradus/ops/unary.h>
 
@@ -45,22 +46,27 @@ Tensor square(const Tensor& x) {
                [](const Tensor& g, const Tensor& x, Scalar, Scalar) { return g * (x * 2); });
 }
 Tensor reciprocal(const Tensor& x) {
+  if (const auto cast = ops::autocast(ops::kFloat32OnGpu, x)) return reciprocal(cast(x));
   return floating_unary(kReciprocal, x, "ReciprocalBackward", Keep::y,
                         [](const Tensor& g, const Tensor& y, Scalar, Scalar) { return neg(g * square(y)); });
 }
 Tensor exp(const Tensor& x) {
+  if (const auto cast = ops::autocast(ops::kFloat32OnGpu, x)) return exp(cast(x));
   return floating_unary(kExp, x, "ExpBackward", Keep::y,
                         [](const Tensor& g, const Tensor& y, Scalar, Scalar) { return g * y; });
 }
 Tensor expm1(const Tensor& x) {
+  if (const auto cast = ops::autocast(ops::kFloat32OnGpu, x)) return expm1(cast(x));
   return floating_unary(kExpm1, x, "Expm1Backward", Keep::y,
                         [](const Tensor& g, const Tensor& y, Scalar, Scalar) { return g * (y + 1); });
 }
 Tensor log(const Tensor& x) {
+  if (const auto cast = ops::autocast(ops::kFloat32OnGpu, x)) return log(cast(x));
   return floating_unary(kLog, x, "LogBackward", Keep::x,
                         [](const Tensor& g, const Tensor& x, Scalar, Scalar) { return g / x; });
 }
 Tensor log1p(const Tensor& x) {
+  if (const auto cast = ops::autocast(ops::kFloat32OnGpu, x)) return log1p(cast(x));
   return floating_unary(kLog1p, x, "Log1pBackward", Keep::x,
                         [](const Tensor& g, const Tensor& x, Scalar, Scalar) { return g / (x + 1); });
 }
@@ -69,6 +75,7 @@ Tensor sqrt(const Tensor& x) {
                         [](const Tensor& g, const Tensor& y, Scalar, Scalar) { return g / (y * 2); });
 }
 Tensor rsqrt(const Tensor& x) {
+  if (const auto cast = ops::autocast(ops::kFloat32OnGpu, x)) return rsqrt(cast(x));
   return floating_unary(
       kRsqrt, x, "RsqrtBackward", Keep::y,
       [](const Tensor& g, const Tensor& y, Scalar, Scalar) { return g * (square(y) * y * -0.5); });

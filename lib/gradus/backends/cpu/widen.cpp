@@ -1,4 +1,5 @@
 #include <gradus/backends/cpu/widen.h>
+#include <gradus/base/log.h>
 
 #include "kernels/elementwise.cuh"
 
@@ -16,6 +17,15 @@ void convert(const TensorArg& from, const TensorArg& to) {
   if (from.dtype == DType::bfloat16) return elementwise::run_unary<float, BFloat16>(Same{}, to, from);
   if (to.dtype == DType::float16) return elementwise::run_unary<Half, float>(Same{}, to, from);
   elementwise::run_unary<BFloat16, float>(Same{}, to, from);
+}
+
+void say_widened(DType half) {
+  constexpr const char* text =
+      ": this processor multiplies no matrices of it; inputs and outputs are rounded to it and the "
+      "arithmetic "
+      "is float32's. Results are right, times say nothing of the type's speed.";
+  if (half == DType::float16) GRADUS_WARN_ONCE("float16 on the cpu", text);
+  if (half == DType::bfloat16) GRADUS_WARN_ONCE("bfloat16 on the cpu", text);
 }
 
 Widened::Widened(const TensorArg& half) : wide_(half), values_(new float[half.numel() + 1]) {

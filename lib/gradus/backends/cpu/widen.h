@@ -26,6 +26,9 @@ class Widened {
   std::unique_ptr<float[]> values_;
 };
 
+/// Says once a process and dtype that the processor does not compute in it.
+void say_widened(DType half);
+
 /// Runs the float32 kernel `fn` on widened copies of all half operands of `args`.
 template <class Args>
 void run_widened(const Args& args, KernelFn<Args> fn, const Stream& stream) {
@@ -34,6 +37,7 @@ void run_widened(const Args& args, KernelFn<Args> fn, const Stream& stream) {
   auto widen = [&](const auto& o) {
     TensorArg& t = wide.*(o.field);
     if (!t.present() || (t.dtype != DType::float16 && t.dtype != DType::bfloat16)) return;
+    say_widened(t.dtype);
     copies.emplace_back(t);
     if (o.access != Access::write) convert(t, copies.back().arg());
     t = copies.back().arg();
