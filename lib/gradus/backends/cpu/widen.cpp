@@ -10,6 +10,13 @@ struct Same {
   float operator()(float x) const { return x; }
 };
 
+// No gaps, in any order of the dimensions: a copy of numel() elements can keep the strides.
+bool fills_its_extent(const TensorArg& t) {
+  int64_t last = 0;
+  for (int d = 0; d < t.sizes.size(); ++d) last += (t.sizes[d] - 1) * t.strides[d];
+  return last + 1 == t.numel();
+}
+
 }  // namespace
 
 void convert(const TensorArg& from, const TensorArg& to) {
@@ -29,8 +36,7 @@ void say_widened(DType half) {
 }
 
 Widened::Widened(const TensorArg& half) : wide_(half), values_(new float[half.numel() + 1]) {
-  const bool channels_last = half.strides == channels_last_strides(half.sizes);
-  wide_.strides = channels_last ? half.strides : contiguous_strides(half.sizes);
+  if (!fills_its_extent(half)) wide_.strides = contiguous_strides(half.sizes);
   wide_.dtype = DType::float32;
   wide_.address = values_.get();
 }

@@ -14,8 +14,7 @@ namespace gradus::cpu {
 /// Copies `from` into `to`, which has the same sizes, converting between float32 and a half type.
 void convert(const TensorArg& from, const TensorArg& to);
 
-/// A float32 copy of `half` in memory of its own, with the same sizes and row-major order (channels-last
-/// kept).
+/// A float32 copy of `half` in memory of its own, with the same sizes; the order of a dense one is kept.
 class Widened {
  public:
   explicit Widened(const TensorArg& half);
