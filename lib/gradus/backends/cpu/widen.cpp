@@ -28,11 +28,11 @@ void convert(const TensorArg& from, const TensorArg& to) {
 
 void say_widened(DType half) {
   constexpr const char* text =
-      ": this processor multiplies no matrices of it; inputs and outputs are rounded to it and the "
-      "arithmetic "
-      "is float32's. Results are right, times say nothing of the type's speed.";
-  if (half == DType::float16) GRADUS_WARN_ONCE("float16 on the cpu", text);
-  if (half == DType::bfloat16) GRADUS_WARN_ONCE("bfloat16 on the cpu", text);
+      " on the cpu: inputs and outputs are rounded to it and the arithmetic is float32's, for oneDNN has "
+      "none "
+      "of it here. Results are right; times say nothing of the type's speed.";
+  if (half == DType::float16) GRADUS_WARN_ONCE("float16", text);
+  if (half == DType::bfloat16) GRADUS_WARN_ONCE("bfloat16", text);
 }
 
 Widened::Widened(const TensorArg& half) : wide_(half), values_(new float[half.numel() + 1]) {

@@ -25,7 +25,7 @@ class Widened {
   std::unique_ptr<float[]> values_;
 };
 
-/// Says once a process and dtype that the processor does not compute in it.
+/// Warns, once a process and dtype, that float32 is what computes.
 void say_widened(DType half);
 
 /// Runs the float32 kernel `fn` on widened copies of all half operands of `args`.
