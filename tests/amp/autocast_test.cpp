@@ -162,6 +162,18 @@ TEST(Autocast, binary_cross_entropy_is_refused_where_float16_would_overflow) {
   EXPECT_EQ(binary_cross_entropy_with_logits(q, q).dtype(), kFloat32);
 }
 
+TEST(Autocast, half_activations_pass_a_float32_layer_norm) {
+  nn::LayerNorm norm(4);
+  Tensor x = arange(8).to(kFloat32).reshape({2, 4}).requires_grad_();
+  const Tensor exact = norm(x.detach());
+  autocast scope(kCpu);
+  const Tensor y = norm(x.to(kBFloat16));
+  EXPECT_EQ(y.dtype(), kBFloat16);
+  EXPECT_LE((y.to(kFloat32) - exact).abs().max().item<float>(), 0.01F);
+  y.to(kFloat32).sum().backward();
+  EXPECT_EQ(norm->weight.grad().dtype(), kFloat32);
+}
+
 // A custom operation that wants float32 in both directions.
 struct HalveBackward : Node {
   const char* name() const override { return "HalveBackward"; }

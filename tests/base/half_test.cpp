@@ -97,6 +97,38 @@ TEST(BFloat16, rounds_to_nearest_even) {
   });
 }
 
+template <class T>
+T below(T x) {
+  --x.bits;
+  return x;
+}
+
+// Between each two neighbours of a half type, subnormal ones too: the float32 in the middle goes to the even
+// one, the float32 next to it to the nearer. Both signs; `infinity` is the type's, as bits.
+template <class T>
+void check_midpoints(uint16_t infinity) {
+  for (uint16_t low = 0; low < infinity; ++low) {
+    T a, b;
+    a.bits = low, b.bits = static_cast<uint16_t>(low + 1);
+    const float lower = a, upper = b;
+    // The largest number's upper neighbour, were there one, is where infinity begins.
+    const double next = std::isinf(upper) ? 2.0 * lower - static_cast<float>(below(a)) : upper;
+    const auto middle = static_cast<float>((lower + next) / 2);
+    ASSERT_EQ(middle, (lower + next) / 2);
+    const uint16_t even = low % 2 == 0 ? a.bits : b.bits;
+    for (const uint16_t sign : {0x0000, 0x8000}) {
+      const float s = sign ? -1.0f : 1.0f;
+      ASSERT_EQ(T(s * middle).bits, even | sign) << middle;
+      ASSERT_EQ(T(s * std::nextafter(middle, 0.0f)).bits, a.bits | sign) << middle;
+      ASSERT_EQ(T(s * std::nextafter(middle, std::numeric_limits<float>::infinity())).bits, b.bits | sign)
+          << middle;
+    }
+  }
+}
+
+TEST(Half, midpoints_between_all_neighbours) { check_midpoints<Half>(0x7c00); }
+TEST(BFloat16, midpoints_between_all_neighbours) { check_midpoints<BFloat16>(0x7f80); }
+
 TEST(Half, known_values) {
   EXPECT_EQ(Half(1.0f).bits, 0x3c00);
   EXPECT_EQ(Half(-2.0f).bits, 0xc000);
