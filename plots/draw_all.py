@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 """Draws every figure for which a folder of results has a file: what ./gradus plot runs.
 
-    plots/draw_all.py results/<machine>/reference
+    plots/draw_all.py results/<machine>/reference [OUT]
 
+OUT is a folder for the figures; without it they go where figure.output_of says.
 A figure that has a program of its own is drawn by that, other benchmarks by medians.py. A file that cannot be read is named, its
 old figure removed, and the exit status is 1; the others are drawn all the same.
 """
@@ -30,25 +31,25 @@ def sources(folder):
             + [(path, [OF_TABLE[path.stem]]) for path in tables])
 
 
-def draw(source, ways):
+def draw(source, ways, out=None):
     """Draws a file in the first way that finds its cases in it; False where none does."""
     for way in ways:
         try:
-            figure.draw_file(way, source)
+            figure.draw_file(way, source, out and out / source.stem)
             return True
         except figure.NothingToDraw as nothing:
             print(f"{nothing}; not drawn {'in that way' if way is not ways[-1] else 'at all'}")
     return False
 
 
-def main(folder):
+def main(folder, out=None):
     found = sources(folder)
     if not found:
         sys.exit(f"{folder}: holds no results to draw")
     failed = 0
     for source, ways in found:
         try:
-            draw(source, ways)
+            draw(source, ways, out)
         except figure.Failure as failure:
             print(f"not drawn: {failure}", file=sys.stderr)
             failed += 1
@@ -56,6 +57,6 @@ def main(folder):
 
 
 if __name__ == "__main__":
-    if len(sys.argv) != 2:
-        sys.exit(f"usage: {sys.argv[0]} FOLDER")
-    sys.exit(main(pathlib.Path(sys.argv[1])))
+    if len(sys.argv) not in (2, 3):
+        sys.exit(f"usage: {sys.argv[0]} FOLDER [OUT]")
+    sys.exit(main(*map(pathlib.Path, sys.argv[1:])))

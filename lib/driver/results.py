@@ -112,8 +112,18 @@ def check(report, source):
     if found:
         more = f"; and {len(found) - 1} more" if len(found) > 1 else ""
         raise Failure(f"{source}: is not a results file of the form {NAME}: {found[0]}{more}", 2)
-    if not all(math.isfinite(number) for number in numbers(report)):  # 1e999 is JSON, and infinite
-        raise Failure(f"{source}: holds a number that is not finite", 2)
+    if not all(map(finite, numbers(report))):
+        raise Failure(f"{source}: holds a number that is not finite, or beyond what a double holds", 2)
+    for case in report.get("cases", []):
+        if case["median_s"] is not None and case["quartiles_s"] is None:
+            raise Failure(f"{source}: {case['name'][:60]!r} has a median without quartiles", 2)
+
+
+def finite(number):
+    try:
+        return math.isfinite(number)  # 1e999 is JSON, and infinite
+    except OverflowError:  # so is an integer of 400 digits
+        return False
 
 
 def write(report, path):
@@ -143,9 +153,9 @@ def load(path):
 def numbers(value):
     if isinstance(value, dict):
         value = value.values()
-    if isinstance(value, float):
+    if isinstance(value, (int, float)):
         yield value
-    elif not isinstance(value, (str, int, type(None))):
+    elif not isinstance(value, (str, type(None))):
         for item in value:
             yield from numbers(item)
 

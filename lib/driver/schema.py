@@ -3,7 +3,7 @@ import re
 
 TYPES = {"object": dict, "array": list, "string": str, "boolean": bool, "null": type(None)}
 CHECKED = {"type", "enum", "const", "pattern", "minimum", "required", "properties", "additionalProperties", "items",
-           "minItems", "oneOf", "$ref"}
+           "minItems", "maxItems", "oneOf", "$ref"}
 NOTES = {"$schema", "$id", "$defs", "title", "description"}
 
 
@@ -65,7 +65,9 @@ def of_object(value, schema, root, path):
 def of_array(value, schema, root, path):
     if not isinstance(value, list):
         return []
-    found = [f"{path}: has {len(value)} items, needs {schema['minItems']}"] if len(value) < schema.get("minItems", 0) else []
+    least, most = schema.get("minItems", 0), schema.get("maxItems", len(value))
+    fits = least <= len(value) <= most
+    found = [] if fits else [f"{path}: has {len(value)} items, needs {least if len(value) < least else most}"]
     if "items" in schema:
         for at, item in enumerate(value):
             found += errors(item, schema["items"], root, f"{path}[{at}]")
