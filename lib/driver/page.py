@@ -10,8 +10,8 @@ body { font: 15px/1.5 system-ui, sans-serif; max-width: 72rem; margin: 0 auto; p
 h1 { font-size: 1.6rem; margin: 0; } h2 { margin-top: 2.5rem; border-bottom: 1px solid var(--line); }
 nav { display: flex; flex-wrap: wrap; gap: .3rem 1rem; margin: 1rem 0; }
 .scroll { overflow-x: auto; } table { border-collapse: collapse; font-size: .87rem; font-variant-numeric: tabular-nums; }
-th, td { text-align: left; vertical-align: top; padding: .2rem .8rem .2rem 0; border-bottom: 1px solid var(--line);
-  overflow-wrap: break-word; }
+th, td { text-align: left; vertical-align: top; padding: .2rem .8rem .2rem 0; border-bottom: 1px solid var(--line); }
+th, .short td { overflow-wrap: break-word; }
 td:first-child { font-family: ui-monospace, monospace; overflow-wrap: anywhere; min-width: 9rem; }
 tr:hover { background: var(--soft); } .mark { color: var(--mark); font-weight: 600; } .note { font-style: italic; }
 .short td { white-space: nowrap; } .short td:first-child, .short td:last-child { white-space: normal; }

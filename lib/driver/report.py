@@ -82,7 +82,7 @@ def shown(folder):
 
 def benchmark(path, one, pictures):
     run = one["run"]
-    facts = f"{one['started']}, {revision(one)}; {run['launches']} launches of {run['repetitions']} samples"
+    facts = f"{one['started']}, {revision(one)}; launches: {run['launches']}, samples in each: {run['repetitions']}"
     body = [tag("h2", path.stem), tag("p", facts), *(tag("p", mark, cls="mark") for mark in marks(one)), *pictures]
     if one.get("speedups"):
         body += [tag("h3", "Speed-ups and what bounds them"), table(["", "verdict"], speedups(one))]
@@ -122,9 +122,13 @@ def row(case):
     if case["median_s"] is not None:
         time, spread = shell.seconds(case["median_s"]), " to ".join(map(shell.seconds, case["quartiles_s"]))
     shares = ", ".join(f"{kind} {percent(limit['share'])}" for kind, limit in (case["share_of_ceiling"] or {}).items())
-    memory = f"{case['memory']['peak_bytes'] / 1e6:.3g} MB" if case["memory"] else ""
+    memory = megabytes(case["memory"]["peak_bytes"]) if case["memory"] else ""
     return (case["name"], case.get("label", ""), marked(time, case["simulated"] and "SIMULATED" not in case["name"]), spread, count,
             shares, memory, case["check"] or "", case["verdict"] or "")
+
+
+def megabytes(size):
+    return f"{size / 1e6:.3g} MB" if size < 1e9 else f"{size / 1e9:.3g} GB"
 
 
 def percent(share):

@@ -6,7 +6,8 @@ from . import page
 def environment(reports):
     """reports: {path: results file}"""
     facts = {path.stem: facts_of(one) for path, one in reports.items()}
-    keys = dict.fromkeys(key for one in facts.values() for key in one)  # in order, each once
+    parts = dict.fromkeys(key.split(": ")[0] for one in facts.values() for key in one)  # in order, each once
+    keys = sorted(dict.fromkeys(key for one in facts.values() for key in one), key=lambda key: [*parts].index(key.split(": ")[0]))
     rows = [(key, spoken(key, {name: one[key] for name, one in facts.items() if key in one})) for key in keys]
     without = [path.stem for path, one in reports.items() if not one["environment"]]
     return page.table(["", ""], rows + [("environment not recorded", ", ".join(without))] * bool(without))
@@ -19,7 +20,8 @@ def facts_of(one):
     parts = {"host": {**one.get("host", {}), **mapping(record.get("host"))}, "gradus": mapping(record.get("gradus")),
              "build": one.get("build", {}), "peers": mapping(record.get("peers")),
              "cuda": {key: cuda[key] for key in ("usable", "built_with", "driver_release") if key in cuda},
-             "library": {key: mapping(value).get("version") for key, value in mapping(cuda.get("libraries")).items()}}
+             "library": {key: version for key, value in mapping(cuda.get("libraries")).items()
+                         if (version := mapping(value).get("version")) is not None}}
     facts = {"machine": one["machine"], "measured": one["started"], "Gradus": revision(one)}
     facts |= {f"{part}: {key}": value for part, values in parts.items() for key, value in values.items()}
     devices = record.get("devices")
@@ -59,17 +61,18 @@ def in_words(key, value):
 
 def revision(one):
     suite = one["suite"]
-    return f"{words(suite['version'])} at {words(suite['revision'])}{' with changes' * bool(suite['dirty'])}"
+    at = f" at {suite['revision']}" if suite["revision"] else ", revision not recorded"
+    return f"{words(suite['version'])}{at}{' with changes' * bool(suite['dirty'])}"
 
 
 def words(value):
     """A value of unknown kind in a cell."""
-    if value is None:
+    if value is None or value == []:
         return "not recorded"
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, dict):
         return ", ".join(f"{key} {words(one)}" for key, one in value.items())
     if isinstance(value, list):
-        return ", ".join(map(words, value))
+        return ("; " if any(isinstance(one, dict) for one in value) else ", ").join(map(words, value))
     return f"{value:.6g}" if isinstance(value, float) else str(value)
