@@ -5,6 +5,8 @@
 #include <gtest/gtest.h>
 
 #include <cstdlib>
+#include <filesystem>
+#include <fstream>
 #include <map>
 #include <thread>
 
@@ -186,16 +188,26 @@ TEST(Init, the_missing_ranks_are_named) {
   }
 }
 
-// Of two processes that say they are rank 1, one is refused. The others go on.
+// Of two processes that say they are rank 1, one is refused. The others go on; they stay until it was, since
+// one that comes after the end of the job finds nobody.
 TEST(Init, DDP_15_a_rank_that_is_there_already_is_refused) {
-  const auto results = run_ranks(3,
-                                 [](int rank) {
-                                   if (rank == 2) ::setenv("RANK", "1", 1);
-                                   ::setenv("WORLD_SIZE", "2", 1);
-                                   init_process_group();
-                                   barrier();
-                                 },
-                                 {.init_method = "none"});
+  const TempDir folder;
+  const auto results =
+      run_ranks(3,
+                [](int rank) {
+                  const std::filesystem::path refused = std::getenv("REFUSED");
+                  if (rank == 2) ::setenv("RANK", "1", 1);
+                  ::setenv("WORLD_SIZE", "2", 1);
+                  try {
+                    init_process_group();
+                  } catch (const Error&) {
+                    std::ofstream(refused).put('1');
+                    throw;
+                  }
+                  while (!std::filesystem::exists(refused)) std::this_thread::sleep_for(5ms);
+                  barrier();
+                },
+                {.init_method = "none", .environment = {"REFUSED=" + folder.path("refused")}});
   EXPECT_EQ(results[0].status, 0) << results[0].output;
   EXPECT_EQ(results[1].status + results[2].status, 2);
   EXPECT_THAT(results[1].output + results[2].output,
