@@ -5,8 +5,9 @@ shall be, with one thread and with all.
 """
 import typing
 
-TRAINING = ("eager", "fused", "compile")
-IMAGES = ("eager", "channels_last", "channels_last+fused", "channels_last+compile")
+TRAINING = ("eager", "fused", "compile", "compile+fused")
+IMAGES = ("eager", "channels_last", "channels_last+fused", "channels_last+compile", "channels_last+compile+fused")
+EPOCHS = ("eager", "channels_last", "channels_last+fused", "channels_last+compile+fused")
 LAYOUTS = ("eager", "channels_last")
 
 
@@ -49,8 +50,8 @@ def loaders():
 CASES = [
     Case("cnn_step", {"batch": 64}, IMAGES, quick=False),
     Case("cnn_step", {"batch": 256}, IMAGES, (1.2, 1.6)),
-    Case("cnn_epoch", {"batch": 64, "images": 1280}, LAYOUTS, tolerance=1e-2, quick=False),
-    Case("cnn_epoch", {"batch": 256, "images": 1280}, LAYOUTS, tolerance=1e-2, quick=False),
+    Case("cnn_epoch", {"batch": 64, "images": 1280}, EPOCHS, tolerance=1e-2, quick=False),
+    Case("cnn_epoch", {"batch": 256, "images": 1280}, EPOCHS, tolerance=1e-2, quick=False),
     Case("simple_net_step", {"batch": 32}, TRAINING, (1.3, 2)),
     Case("simple_net_step", {"batch": 256}, TRAINING, (1.1, 1.3)),
     Case("small_net_step", {"batch": 32}, TRAINING, (15, 15)),
