@@ -9,7 +9,9 @@ from .shell import Failure, say
 THREADED = [
     (["data_tests", "kernels_tests", "runtime_tests"], ["-L", "^unit.(data|kernels|runtime)$"]),
     (["base_tests"], ["-L", "^unit.base$", "-R", "Parallel|Stats|Log"]),
-    (["distributed_tests"], ["-L", "^unit.distributed$"]),
+    # Where a rank leaves early, a thread of Gloo 0.5's wakes who waits for a buffer after that may have gone
+    # (UnboundBuffer::signalException): those tests are asan's alone.
+    (["distributed_tests"], ["-L", "^unit.distributed$", "-R", "Collectives|Ddp|Store", "-E", "Faults|Unused|without_it"]),
     (["backends_tests"], ["-L", "^unit.backends$", "-R", "Sim|Race"]),  # oneDNN's own threads are hidden from it
 ]
 
