@@ -2,6 +2,7 @@
 // train step beside the floor. Inputs and model are on the device beforehand. Cases of the simulated device
 // are called SIMULATED: they say what it costs here, nothing about a GPU.
 #include <common/counted.h>
+#include <common/model_work.h>
 #include <common/train_steps.h>
 #include <lessons/common/models.h>
 
@@ -10,10 +11,6 @@
 namespace {
 
 using namespace gradus;
-
-// Two operations a weight and sample forward; twice as many backward, less the gradient of the input.
-constexpr double kForwardFlops = 2.0 * (784 * 256 + 256 * 128 + 128 * 10);
-constexpr double kTrainFlops = 3 * kForwardFlops - 2.0 * 784 * 256;
 
 struct Model {
   Model(int64_t batch, Device device) : x(randn({batch, 784}, {.device = device})) { net.to(device); }
@@ -42,15 +39,15 @@ void time_model(benchmark::State& state, Device device, double flops,
 }
 
 void Forward(benchmark::State& state, Device device) {
-  time_model<NoGradGuard>(state, device, kForwardFlops,
+  time_model<NoGradGuard>(state, device, work::kSimpleNetForwardFlops,
                           [](Model& m) { benchmark::DoNotOptimize(m.forward().impl()); });
 }
 void InferenceForward(benchmark::State& state, Device device) {
-  time_model<InferenceMode>(state, device, kForwardFlops,
+  time_model<InferenceMode>(state, device, work::kSimpleNetForwardFlops,
                             [](Model& m) { benchmark::DoNotOptimize(m.forward().impl()); });
 }
 void ForwardBackward(benchmark::State& state, Device device) {
-  time_model(state, device, kTrainFlops, [](Model& m) { m.forward_backward(); });
+  time_model(state, device, work::kSimpleNetFlops, [](Model& m) { m.forward_backward(); });
 }
 
 void register_device(Device device) {
@@ -73,14 +70,14 @@ void TrainStep(benchmark::State& state) {
                                 [] { return floors::library_simple_net(32); });
   timing::count_work(state, {}, [&] { step.run(); });
   for (auto _ : state) step.run();
-  timing::set_flops(state, 32 * kTrainFlops);
+  timing::set_flops(state, 32 * work::kSimpleNetFlops);
 }
 void TrainStepFloor(benchmark::State& state) {
   auto& step = floors::prepared("SimpleNet floor", static_cast<int>(state.range(0)), [] {
     return floors::mlp(32, {784, 256, 128, 10});
   });
   for (auto _ : state) step.run();
-  timing::set_flops(state, 32 * kTrainFlops);
+  timing::set_flops(state, 32 * work::kSimpleNetFlops);
 }
 BENCHMARK(TrainStep)->ArgName("threads")->Arg(1)->Arg(2)->UseRealTime();
 BENCHMARK(TrainStepFloor)->ArgName("threads")->Arg(1)->Arg(2)->UseRealTime();

@@ -1,6 +1,7 @@
 // Lesson 04: the train steps of both networks beside their floors, and an epoch with the share of time spent
 // waiting for data. On a GPU the CNN's step, with what it launches and how often the host waits: never.
 #include <common/counted.h>
+#include <common/model_work.h>
 #include <common/train_steps.h>
 #include <lessons/common/models.h>
 
@@ -10,12 +11,6 @@
 namespace {
 
 using namespace gradus;
-
-// Of a train step and a sample: two operations a weight and place forward, twice as many backward less the
-// gradient of the input.
-constexpr double kConv1 = 2.0 * 28 * 28 * 32 * 9, kConv2 = 2.0 * 14 * 14 * 64 * 9 * 32;
-constexpr double kCnnFlops = 3 * (kConv1 + kConv2 + 2.0 * (64 * 7 * 7 * 256 + 256 * 10)) - kConv1;
-constexpr double kSmallNetFlops = 3 * 2.0 * (16 * 32 + 32) - 2.0 * 16 * 32;
 
 using MakeStep = std::function<std::unique_ptr<floors::TrainStep>()>;
 
@@ -31,19 +26,19 @@ void run(benchmark::State& state, const char* name, int64_t batch, double flops,
 }
 
 void CnnStep(benchmark::State& state) {
-  run(state, "CNN", 256, kCnnFlops, [] { return floors::library_cnn(256, true); });
+  run(state, "CNN", 256, work::kCnnFlops, [] { return floors::library_cnn(256, true); });
 }
 void CnnStepRowMajor(benchmark::State& state) {
-  run(state, "CNN row-major", 256, kCnnFlops, [] { return floors::library_cnn(256, false); });
+  run(state, "CNN row-major", 256, work::kCnnFlops, [] { return floors::library_cnn(256, false); });
 }
 void CnnStepFloor(benchmark::State& state) {
-  run(state, "CNN floor", 256, kCnnFlops, [] { return floors::cnn(256); });
+  run(state, "CNN floor", 256, work::kCnnFlops, [] { return floors::cnn(256); });
 }
 void SmallNetStep(benchmark::State& state) {
-  run(state, "16-32-1", 32, kSmallNetFlops, [] { return floors::library_small_net(32); });
+  run(state, "16-32-1", 32, work::kSmallNetFlops, [] { return floors::library_small_net(32); });
 }
 void SmallNetStepFloor(benchmark::State& state) {
-  run(state, "16-32-1 floor", 32, kSmallNetFlops, [] { return floors::mlp(32, {16, 32, 1}); });
+  run(state, "16-32-1 floor", 32, work::kSmallNetFlops, [] { return floors::mlp(32, {16, 32, 1}); });
 }
 
 // Counts and checks are of a warm step; a GPU's times are between events, without the host's wait for a loss.
@@ -62,7 +57,7 @@ void CnnStepOn(benchmark::State& state, Device device, bool channels_last) {
   state.counters["checked"] = 1;
   state.counters["host_waits"] = static_cast<double>(waits);
   state.SetItemsProcessed(state.iterations() * kBatch);
-  timing::set_flops(state, kCnnFlops * kBatch);
+  timing::set_flops(state, work::kCnnFlops * kBatch);
 }
 
 // An epoch over 5,120 made images: what training sees, loader included.

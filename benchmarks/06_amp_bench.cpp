@@ -1,6 +1,7 @@
 // Lesson 06: a train step in float32, bfloat16 and float16 by size of the model, with the memory its tensors
 // need; and what autocast itself costs where every weight is already converted.
 #include <common/counted.h>
+#include <common/model_work.h>
 #include <lessons/common/models.h>
 
 #include <cmath>
@@ -44,8 +45,6 @@ class AmpStep {
   amp::AutocastOptions options_;
 };
 
-Tensor labels(int64_t n) { return arange(n) - floor_divide(arange(n), 10) * 10; }
-
 constexpr int64_t kWide = 4096;
 
 struct Size {
@@ -58,7 +57,7 @@ struct Size {
 };
 
 const Size kSizes[] = {
-    {"16_32_1", 32, 3 * 2.0 * (16 * 32 + 32) - 2.0 * 16 * 32,
+    {"16_32_1", 32, work::kSmallNetFlops,
      []() -> std::shared_ptr<nn::Module> { return lesson::small_net().ptr(); },
      [](int64_t n) {
        return randn({n, 16});
@@ -66,20 +65,18 @@ const Size kSizes[] = {
      [](int64_t n) {
        return randn({n, 1});
      }},
-    {"SimpleNet", 256, 3 * 2.0 * (784 * 256 + 256 * 128 + 128 * 10) - 2.0 * 784 * 256,
+    {"SimpleNet", 256, work::kSimpleNetFlops,
      []() -> std::shared_ptr<nn::Module> { return std::make_shared<lesson::SimpleNet>(); },
      [](int64_t n) {
        return randn({n, 784});
      },
-     labels},
-    {"CNN", 256,
-     3 * (2.0 * 28 * 28 * 32 * 9 + 2.0 * 14 * 14 * 64 * 9 * 32 + 2.0 * (64 * 7 * 7 * 256 + 256 * 10)) -
-         2.0 * 28 * 28 * 32 * 9,
+     [](int64_t n) { return work::labels(n); }},
+    {"CNN", 256, work::kCnnFlops,
      []() -> std::shared_ptr<nn::Module> { return std::make_shared<lesson::CNN>(); },
      [](int64_t n) {
        return randn({n, 1, 28, 28}).to(MemoryFormat::channels_last);
      },
-     labels},
+     [](int64_t n) { return work::labels(n); }},
     {"Wide", 512, 3 * 3 * 2.0 * kWide* kWide - 2.0 * kWide* kWide,
      []() -> std::shared_ptr<nn::Module> {
        return nn::Sequential(nn::Linear(kWide, kWide), nn::ReLU(), nn::Linear(kWide, kWide), nn::ReLU(),

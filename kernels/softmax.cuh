@@ -56,20 +56,8 @@ ComputeType<T> largest(const T* x, int64_t n) {
 /// costs no more than one of a single number.
 template <class T>
 void load_rest(const T* x, int64_t n, ComputeType<T>* lane) {
-  const int rest = static_cast<int>(n % kLanes);  // in int: its vectors are half as long as int64_t's
-  const T* from = x + n - rest;
-  for (int j = 0; j < kLanes; ++j) lane[j] = static_cast<ComputeType<T>>(from[std::min(j, rest - 1)]);
-}
-
-/// lane[0] + … + lane[W - 1], by halves.
-template <int W, class C>
-C add_lanes(C* lane) {
-  if constexpr (W == 1) {
-    return lane[0];
-  } else {
-    for (int j = 0; j < W / 2; ++j) lane[j] += lane[j + W / 2];
-    return add_lanes<W / 2>(lane);
-  }
+  const int64_t whole = n - n % kLanes;
+  for (int j = 0; j < kLanes; ++j) lane[j] = static_cast<ComputeType<T>>(x[std::min(whole + j, n - 1)]);
 }
 
 /// The sum of exp(x[i] - m).
@@ -88,7 +76,9 @@ ComputeType<T> sum_exp(const T* x, int64_t n, ComputeType<T> m) {
     for (int j = 0; j < kLanes; ++j) last[j] = math::exp(last[j] - m);
     for (int j = 0; i + j < n; ++j) lane[j] += last[j];
   }
-  return add_lanes<kLanes>(lane);
+  for (int w = kLanes / 2; w > 0; w /= 2)
+    for (int j = 0; j < w; ++j) lane[j] += lane[j + w];
+  return lane[0];
 }
 
 /// y[i] = f(x[i])

@@ -1,3 +1,4 @@
+#include <common/model_work.h>
 #include <common/train_steps.h>
 #include <lessons/common/models.h>
 
@@ -46,8 +47,6 @@ std::unique_ptr<LibraryTrainStep> library_step(Model model, Tensor x, Tensor tar
 auto cross_entropy_loss = [](const Tensor& y, const Tensor& t) { return cross_entropy(y, t); };
 auto mse = [](const Tensor& y, const Tensor& t) { return mse_loss(y, t); };
 
-Tensor labels(int64_t n) { return arange(n) - floor_divide(arange(n), 10) * 10; }
-
 }  // namespace
 
 std::unique_ptr<LibraryTrainStep> library_cnn(int64_t batch, bool channels_last, Device device) {
@@ -56,11 +55,11 @@ std::unique_ptr<LibraryTrainStep> library_cnn(int64_t batch, bool channels_last,
   if (channels_last) x = x.to(MemoryFormat::channels_last);
   auto model = std::make_shared<lesson::CNN>();
   model->to(device);
-  return library_step(model, x.to(device), labels(batch).to(device), cross_entropy_loss);
+  return library_step(model, x.to(device), work::labels(batch).to(device), cross_entropy_loss);
 }
 std::unique_ptr<TrainStep> library_simple_net(int64_t batch) {
   manual_seed(0);
-  return library_step(std::make_shared<lesson::SimpleNet>(), randn({batch, 784}), labels(batch),
+  return library_step(std::make_shared<lesson::SimpleNet>(), randn({batch, 784}), work::labels(batch),
                       cross_entropy_loss);
 }
 std::unique_ptr<TrainStep> library_small_net(int64_t batch) {

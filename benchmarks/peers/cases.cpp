@@ -1,3 +1,4 @@
+#include <common/model_work.h>
 #include <gradus/gradus.h>
 #include <lessons/common/models.h>
 #include <peers/cases.h>
@@ -10,6 +11,8 @@ namespace peers {
 namespace {
 
 using namespace gradus;
+
+using work::labels;
 
 constexpr int kCheckedSteps = 3;
 
@@ -25,8 +28,6 @@ void fill_parameters(nn::Module& model) {
     p.copy_(numbers(p.sizes(), which++, bound));
   }
 }
-
-Tensor labels(int64_t n, int64_t classes) { return arange(n) - floor_divide(arange(n), classes) * classes; }
 
 template <class Model>
 struct Training {

@@ -10,12 +10,14 @@
 // What goes wrong is {"error": "…"}. It ends with its standard input.
 #include <gradus/base/version.h>
 #include <gradus/gradus.h>
+#include <gradus/io/environment_json.h>
 #include <gradus/runtime/caching_allocator.h>
 #include <peers/cases.h>
 
 #include <chrono>
 #include <cstdio>
 #include <iostream>
+#include <string_view>
 
 namespace {
 
@@ -81,6 +83,10 @@ json answer_to(Worker& worker, const std::string& line) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  if (argc == 2 && std::string_view(argv[1]) == "--environment") {  // as the benchmarks
+    std::puts(gradus::environment_json(gradus::gather_environment()).c_str());
+    return 0;
+  }
   if (argc != 3) {
     std::fputs("usage: peer_worker DEVICE THREADS; ./gradus bench --peer torch runs it\n", stderr);
     return 2;

@@ -63,15 +63,19 @@ def bench(options):
     return beside_torch(options) if options.peer else measure(options)
 
 
+def make(targets):
+    packages.ensure(packages.BENCH, "./gradus bench")
+    build.configure("release", ["BENCHMARKS", "LESSONS"], "AUTO" if build.has_driver() else "OFF")
+    refuse_slow_builds(build.cache("release"))
+    build.build("release", targets)
+
+
 def measure(options):
     lessons, ops = split_names(options.lessons)
     folder = folder_for(options.save)
     stems = [lesson for lesson in lessons if (ROOT / "benchmarks" / f"{lesson}_bench.cpp").exists()]
-    packages.ensure(packages.BENCH, "./gradus bench")
-    build.configure("release", ["BENCHMARKS", "LESSONS"], "AUTO" if build.has_driver() else "OFF")
-    refuse_slow_builds(build.cache("release"))
-    build.build("release", [f"bench_{stem[:2]}" for stem in stems] + [f"bench_ops_{name}" for name in ops]
-                + [f"lesson_{lesson[:2]}" for lesson in lessons])
+    make([f"bench_{stem[:2]}" for stem in stems] + [f"bench_ops_{name}" for name in ops]
+         + [f"lesson_{lesson[:2]}" for lesson in lessons])
     folder.mkdir(parents=True, exist_ok=True)
     programs = [(stem, f"{stem}_bench") for stem in stems] + [(f"ops_{name}", f"{name}_bench") for name in ops]
     try:
@@ -92,10 +96,7 @@ def beside_torch(options):
     peer.torch_python()  # before anything is built
     peer.check_names(options.lessons)
     folder = folder_for(options.save)
-    packages.ensure(packages.BENCH, "./gradus bench")
-    build.configure("release", ["BENCHMARKS", "LESSONS"], "AUTO" if build.has_driver() else "OFF")
-    refuse_slow_builds(build.cache("release"))
-    build.build("release", ["peer_worker", "bench_04"])
+    make(["peer_worker"])
     folder.mkdir(parents=True, exist_ok=True)
     try:
         return peer.bench(options, folder, flags_of(build.cache("release")), how_to_go_on(options, folder))
@@ -105,7 +106,7 @@ def beside_torch(options):
 
 
 def how_to_go_on(options, folder):
-    return (f"\nWhat was finished is kept in {folder.relative_to(ROOT)}. To go on:\n  {again(options, folder)}")
+    return f"\nWhat was finished is kept in {folder.relative_to(ROOT)}. To go on:\n  {again(options, folder)}"
 
 
 def again(options, folder):

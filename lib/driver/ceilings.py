@@ -11,9 +11,6 @@ class Limits(typing.NamedTuple):
     copies: dict  # {device: [(bytes, bytes a second, case)]}: between host and device, pageable memory
 
 
-NOTHING = Limits({}, {}, {})
-
-
 def limits(reports):
     """Of lesson 01's and lesson 02's reports, those that there are. The ceiling of computing is the matrix product of the same
     dtype."""

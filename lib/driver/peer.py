@@ -10,7 +10,7 @@ import os
 import pathlib
 import sys
 
-from . import build, conclusions, launches, peer_cases, results, shell
+from . import build, conclusions, google_benchmark, launches, peer_cases, results, shell
 from .shell import ROOT, Failure, say
 from .worker import Worker
 
@@ -46,8 +46,12 @@ def check_names(names):
             raise Failure(f"bench --peer: no case '{name}'; there are {', '.join(known)}", 2)
 
 
+def our_program():
+    return build.BUILD / "release" / "benchmarks" / "peer_worker"
+
+
 def workers(threads, device):
-    commands = {OURS: [build.BUILD / "release" / "benchmarks" / "peer_worker", device, threads],
+    commands = {OURS: [our_program(), device, threads],
                 "torch": [torch_python(), ROOT / "benchmarks" / "peers" / "torch_worker.py", device, threads]}
     return {name: Worker(name, command, threads) for name, command in commands.items()}
 
@@ -95,8 +99,7 @@ class Run:
         return report
 
     def new_report(self, options, flags):
-        program = build.BUILD / "release" / "benchmarks" / "04_train_loop_bench"
-        environment = json.loads(shell.output_of([program, "--environment"]) or "null") or {}
+        environment = json.loads(shell.output_of([our_program(), "--environment"]) or "{}")
         context = {"executable": "peer_torch", "date": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
                    "num_cpus": os.cpu_count(), "gradus_build_type": build.cache("release").get("CMAKE_BUILD_TYPE"),
                    "gradus_version": environment.get("gradus", {}).get("version")}
@@ -136,10 +139,10 @@ def measure_case(case, ways, samples, least):
     """The cases of a results file, one for each way."""
     if case.needs and not arithmetic(case.needs):
         why = f"this processor has no {case.needs} arithmetic: other ways take minutes"
-        return [results.google_benchmark.new_case(name, "skipped", why) for name in ways]
+        return [google_benchmark.new_case(name, "skipped", why) for name in ways]
     found, ready = {}, {}
     for name, (way, side) in ways.items():
-        found[name] = results.google_benchmark.new_case(name)
+        found[name] = google_benchmark.new_case(name)
         answer = side.ask({"do": "prepare", "id": name, "case": case.name, "variant": way, "parameters": case.parameters})
         trouble = answer.get("error") or differs(case, answer.get("check"), ready)
         if trouble:
@@ -151,7 +154,7 @@ def measure_case(case, ways, samples, least):
     for side in {id(side): side for _, side in ways.values()}.values():
         side.ask({"do": "forget"})
     for one in found.values():
-        results.google_benchmark.summarize(one)
+        google_benchmark.summarize(one)
     return list(found.values())
 
 
@@ -185,7 +188,7 @@ def take_turns(found, sides, samples, least):
     for at in range(samples):
         for name in list(sides)[::-1 if at % 2 else 1]:
             seconds = seconds_of(sides[name], name, calls[name]) / calls[name]
-            results.google_benchmark.put(found[name], "samples_s", found[name]["samples_s"], seconds)
+            google_benchmark.put(found[name], "samples_s", found[name]["samples_s"], seconds)
     for name in sides:
         found[name].update(launches=[samples], check="passed")
 

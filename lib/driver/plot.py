@@ -13,13 +13,13 @@ def started(folder):
     return max((found[1] for found in times if found), default="")
 
 
-def newest():
-    """This machine's newest folder of results."""
+def newest(command):
+    """This machine's newest folder of results, for ./gradus `command`."""
     folders = [path for path in (ROOT / "results" / results.machine()).glob("*") if path.is_dir() and started(path)]
     if not folders:
         others = ", ".join(str(path.relative_to(ROOT)) for path in sorted((ROOT / "results").glob("*/reference")))
-        raise Failure(f"plot: results/{results.machine()} holds nothing yet: ./gradus bench measures this machine. "
-                      f"Or draw another's: ./gradus plot --results {others or 'DIR'}", 2)
+        raise Failure(f"{command}: results/{results.machine()} holds nothing yet: ./gradus bench measures this machine. "
+                      f"Or take another's: ./gradus {command} --results {others or 'DIR'}", 2)
     return max(folders, key=started)
 
 
@@ -35,7 +35,7 @@ def output_of(source):
 
 
 def plot(options):
-    folder = pathlib.Path(options.results).resolve() if options.results else newest()
+    folder = pathlib.Path(options.results).resolve() if options.results else newest("plot")
     if not folder.is_dir():
         raise Failure(f"plot: {options.results} is not a folder", 2)
     python = shell.python_with("matplotlib", "python3-matplotlib", "plot")

@@ -16,7 +16,7 @@ UNFINISHED = ".unfinished.json"
 
 
 def report(options):
-    folder = pathlib.Path(options.results).resolve() if options.results else plot.newest()
+    folder = pathlib.Path(options.results).resolve() if options.results else plot.newest("report")
     if not folder.is_dir():
         raise Failure(f"report: {options.results} is not a folder", 2)
     out = pathlib.Path(options.out).resolve() if options.out else folder / "report.html"

@@ -34,11 +34,11 @@ def of_count(name):
     return base
 
 
-def of_name(ending, other, *, added=False):
-    """A family over another: with another ending of its name, or with one added to it."""
+def of_ending(ending, other=None):
+    """A family over the one of the same name with `ending` behind it, or with `other` in the place of `ending`."""
     def base(case, _):
-        if added:
-            return key(case, family=case["family"] + other)
+        if other is None:
+            return key(case, family=case["family"] + ending)
         return key(case, family=case["family"].removesuffix(ending) + other) if case["family"].endswith(ending) else None
     return base
 
@@ -53,8 +53,8 @@ def of_peer(case, cases):
 
 
 KINDS = {"beside PyTorch": of_peer, "device over cpu": of_device, "threads over one": of_count("threads"), "workers over none": of_count("workers"),
-         "pinned over pageable": of_name("_pinned", "_pageable"), "channels-last over row-major": of_name("", "RowMajor", added=True),
-         "beside its floor": of_name("", "Floor", added=True)}
+         "pinned over pageable": of_ending("_pinned", "_pageable"), "channels-last over row-major": of_ending("RowMajor"),
+         "beside its floor": of_ending("Floor")}
 
 
 def ratio(case, base):

@@ -44,7 +44,7 @@ class Plot(unittest.TestCase):
             self.run_named("aaa", 15)
             self.run_named("other", 25, machine="other-machine")
             (newest.parent / "empty").mkdir()
-            self.assertEqual(plot.newest(), newest)
+            self.assertEqual(plot.newest("plot"), newest)
 
     def test_where_there_are_none_it_says_what_to_do(self):
         self.run_named("reference", 10, machine="other-machine")

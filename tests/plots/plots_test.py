@@ -9,6 +9,7 @@ import subprocess
 import sys
 import tempfile
 import unittest
+from unittest import mock
 
 PLOTS = pathlib.Path(__file__).resolve().parents[2] / "plots"
 sys.dont_write_bytecode = True
@@ -17,6 +18,7 @@ import draw_all  # noqa: E402
 import figure  # noqa: E402
 import learning_curve  # noqa: E402
 import made  # noqa: E402
+import peer_table  # noqa: E402
 import timeline  # noqa: E402
 from driver import google_benchmark, results, shell  # noqa: E402
 
@@ -40,6 +42,56 @@ def bench_results(device, there_and_back, **context):
 
 def reports(*rows, **context):
     return results.text_of(results.convert(made.google(*rows, **context)))
+
+
+class PeerTable(unittest.TestCase):
+    """docs/performance.md, of made results."""
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.root = pathlib.Path(folder.name)
+        for patch in (mock.patch.object(figure, "ROOT", self.root), mock.patch.object(peer_table, "PAGE", self.root / "page.md")):
+            patch.start()
+            self.addCleanup(patch.stop)
+
+    def write(self, machine="m", **seconds):
+        folder = self.root / "results" / machine / "reference"
+        folder.mkdir(parents=True)
+        times = {f"small_net_step/batch:32/threads:1/by:{way}": [time] * 9 for way, time in seconds.items()}
+        times["matmul/n:256/dtype:float32/threads:1/by:gradus"] = [1.0] * 9
+        times["matmul/n:256/dtype:float32/threads:1/by:eager"] = [0.98] * 9
+        results.write(made.report(times, launches=1), folder / "peer_torch.json")
+
+    def run_main(self, *arguments):
+        with mock.patch.object(sys, "argv", ["peer_table.py", *arguments]):
+            peer_table.main()
+
+    def row(self, title):
+        return next(line for line in (self.root / "page.md").read_text().splitlines() if line.startswith(f"| {title} "))
+
+    def test_the_rival_is_the_fastest_way_and_bounds_are_met_or_missed(self):
+        self.write(gradus=1.0, eager=40.0, fused=20.0)
+        self.run_main()
+        self.assertEqual(self.row("small_net_step batch 32"),
+                         "| small_net_step batch 32 | 1 | 1 s | 20 s | fused | 20.00 [20.00, 20.00] | 15 x, met |")
+        self.assertTrue(self.row("matmul n 256 dtype float32").endswith("| 0.98 [0.98, 0.98] | 1 x, met |"))
+        self.assertEqual([peer_table.reached(0.96, 1), peer_table.reached(1.19, 1.2), peer_table.reached(9, None)],
+                         ["1 x, missed", "1.2 x, missed", ""])
+
+    def test_check_sees_a_page_that_the_results_do_not_back(self):
+        self.run_main("--check")  # neither results nor a page
+        (self.root / "page.md").write_text("fast")
+        with self.assertRaisesRegex(SystemExit, "0 machines"):
+            self.run_main("--check")
+        self.write(gradus=1.0, eager=40.0)
+        with self.assertRaisesRegex(SystemExit, "differs from the results"):
+            self.run_main("--check")
+        self.run_main()
+        self.run_main("--check")
+        self.write("another", gradus=1.0, eager=40.0)
+        with self.assertRaisesRegex(SystemExit, "2 machines"):
+            self.run_main("--check")
 
 
 class Folder(unittest.TestCase):

@@ -60,13 +60,12 @@ class DistributedModule {
 ///
 /// - .grad is a view of a bucket: what the next backward pass leaves in it is seen by who kept it.
 /// - Between begin and end of a backward pass the ranks all-reduce bucket by bucket. Every rank must run the
-/// same
-///   passes. A parameter that got no gradient throws E-DDP-UNUSED, naming it, unless find_unused_parameters.
+///   same passes. A parameter that got no gradient throws E-DDP-UNUSED, naming it, unless
+///   find_unused_parameters.
 /// - In training, buffers (batch norm's statistics) become rank 0's before each forward pass; in eval() and
 ///   under NoGradGuard nothing is sent, so one rank may evaluate alone.
 /// - Where all ranks have the same seed, dropout drops what one process would drop of the whole batch: the
-/// ranks'
-///   rows, one after the other.
+///   ranks' rows, one after the other.
 /// - parameters() are the model's; state_dict() has its names behind "module.". Save on rank 0 only.
 ///
 /// Throws E-INIT without a process group, and E-DDP on every rank if the models differ or nothing is to be

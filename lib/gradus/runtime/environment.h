@@ -18,7 +18,7 @@ struct BuildFacts {
 struct HostFacts {
   std::string cpu, os, kernel, governor;
   std::string vector_units;  ///< of the processor's, those that decide its speed: "avx2 avx512f avx512_bf16"
-  int cores = 0;  ///< that this process may run on
+  int cores = 0;             ///< that this process may run on
   size_t total_memory = 0, free_memory = 0;
   double load = 0;  ///< runnable processes, averaged over the last minute
 };

@@ -29,8 +29,7 @@ void convert(const TensorArg& from, const TensorArg& to) {
 void say_widened(DType half) {
   constexpr const char* text =
       " on the cpu: inputs and outputs are rounded to it and the arithmetic is float32's, for oneDNN has "
-      "none "
-      "of it here. Results are right; times say nothing of the type's speed.";
+      "none of it here. Results are right; times say nothing of the type's speed.";
   if (half == DType::float16) GRADUS_WARN_ONCE("float16", text);
   if (half == DType::bfloat16) GRADUS_WARN_ONCE("bfloat16", text);
 }
