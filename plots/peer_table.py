@@ -21,6 +21,11 @@ The same work on the same numbers, checked to give the same results; both sides 
 the ratio of medians, in brackets from the quartiles. A bound is the speed that we set out to reach; 0.97 of it counts as reached
 where it is 1.
 """
+WAYS = """
+## PyTorch's ways
+
+Medians of each way that was measured, of which the table above takes the fastest.
+"""
 ROW = "| {} | {} | {} | {} | {} | {} | {} |"
 
 
@@ -40,15 +45,28 @@ def reached(ratio, bound):
     return "" if bound is None else f"{bound} x, {'met' if ratio >= least else 'missed'}"
 
 
+def measured_ways(case, threads, by_name):
+    """{way: its case}, Gradus's among them."""
+    return {one["parameters"]["by"]: one for one in by_name.values()
+            if one["name"].startswith(f"{case.title}/threads:{threads}/by:")}
+
+
+def title_of(case):
+    return case.title.replace("/", " ").replace(":", " ")
+
+
+def words(way):
+    return way.replace("_", "-").replace("+", " + ")
+
+
 def row(case, threads, by_name):
     """A line of the table; None where neither side was measured."""
-    ways = {one["parameters"]["by"]: one for one in by_name.values()
-            if one["name"].startswith(f"{case.title}/threads:{threads}/by:")}
+    ways = measured_ways(case, threads, by_name)
     ours = ways.pop("gradus", None)
     rivals = [one for one in ways.values() if one["median_s"]]
     if ours is None:
         return None
-    title = case.title.replace("/", " ").replace(":", " ")
+    title = title_of(case)
     if not ours["median_s"] or not rivals:
         why = next(filter(None, [ours["reason"], *(one["reason"] for one in ways.values())]), "not measured")
         return ROW.format(title, threads, "", "", "", why, "")
@@ -56,8 +74,16 @@ def row(case, threads, by_name):
     found = speedups.ratio(ours, best)
     bound = case.bounds[0 if threads == 1 else 1]
     return ROW.format(title, threads, figure.shell.seconds(ours["median_s"]), figure.shell.seconds(best["median_s"]),
-                      best["parameters"]["by"].replace("_", "-").replace("+", " + "),
+                      words(best["parameters"]["by"]),
                       f"{found['ratio']:.2f} [{found['low']:.2f}, {found['high']:.2f}]", reached(found["ratio"], bound))
+
+
+def row_of_ways(case, threads, by_name):
+    """All of PyTorch's ways on a line; None where there is but one."""
+    ways = {way: one for way, one in measured_ways(case, threads, by_name).items() if way != "gradus"}
+    told = [f"{words(way)} {figure.shell.seconds(one['median_s']) if one['median_s'] else '(' + one['status'] + ')'}"
+            for way, one in ways.items()]
+    return f"| {title_of(case)} | {threads} | {', '.join(told)} |" if len(ways) > 1 else None
 
 
 def page(source):
@@ -66,8 +92,9 @@ def page(source):
     counts = sorted({case["parameters"]["threads"] for case in report["cases"] if "threads" in case["parameters"]})
     rows = [line for case in peer_cases.CASES for threads in counts if (line := row(case, threads, by_name))]
     head = ROW.format("case", "threads", "Gradus", "PyTorch", "its way", "times as fast", "bound")
-    return "\n".join([HEAD.format(source=figure.shown(source), what=machine_of(report)), head,
-                      ROW.format(*["---"] * 7), *rows]) + "\n"
+    ways = [line for case in peer_cases.CASES for threads in counts if (line := row_of_ways(case, threads, by_name))]
+    return "\n".join([HEAD.format(source=figure.shown(source), what=machine_of(report)), head, ROW.format(*["---"] * 7), *rows,
+                      WAYS, "| case | threads | medians |", "|---|---|---|", *ways]) + "\n"
 
 
 def main():

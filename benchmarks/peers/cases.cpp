@@ -236,7 +236,8 @@ Case load(const Parameters& p) {
 }
 Case allocate(const Parameters& p) {
   const int64_t n = p.number("n");
-  return {{static_cast<double>(n)}, [=, device = p.device] { empty({n}, kFloat32, device); }};
+  const auto made = [n, device = p.device] { return empty({n}, kFloat32, device); };
+  return {{static_cast<double>(made().numel())}, [made] { made(); }};
 }
 
 }  // namespace

@@ -186,7 +186,10 @@ class Cases:
         return model, file
 
     def allocate(self, _, n):
-        return [float(n)], lambda: torch.empty(n, device=self.device)
+        def made():
+            return torch.empty(n, device=self.device)
+
+        return [float(made().numel())], made
 
 
 def cnn():

@@ -95,11 +95,14 @@ def measure(options):
 def beside_torch(options):
     peer.torch_python()  # before anything is built
     peer.check_names(options.lessons)
+    if options.lessons and options.save == "reference":
+        raise Failure("bench --peer torch --save reference: the reference holds every case, and this would leave it with some; "
+                      "name no case, or --save another name", 2)
     folder = folder_for(options.save)
     make(["peer_worker"])
     folder.mkdir(parents=True, exist_ok=True)
     try:
-        return peer.bench(options, folder, flags_of(build.cache("release")), how_to_go_on(options, folder))
+        return peer.bench(options, folder, flags_of(build.cache("release")))
     except KeyboardInterrupt:
         say(how_to_go_on(options, folder))
         raise

@@ -56,23 +56,20 @@ def workers(threads, device):
     return {name: Worker(name, command, threads) for name, command in commands.items()}
 
 
-def compare(options, folder, flags, go_on):
+def compare(options, folder, flags):
     """Measures every case with one thread and with all, and writes what is finished after each case. Returns the names of those
-    that failed. Where a side ends, says `go_on`, the way to go on."""
+    that failed. A side that ends at a case fails it, and is started anew for the next."""
     cases = peer_cases.chosen(options.lessons, options.quick)
     device = "cpu" if options.device == "auto" else options.device
     counts = [options.threads] if options.threads else sorted({1, len(os.sched_getaffinity(0))}) if device == "cpu" else [1]
     run = Run(folder, options, flags, len(cases) * len(counts))
     for threads in counts:
-        sides = workers(threads, device)
-        try:
+        left = cases
+        while left:
+            sides = workers(threads, device)
             with sides[OURS], sides["torch"]:
                 run.about({name: side.ask({"do": "about"}) for name, side in sides.items()})
-                for case in cases:
-                    run.measure(case, threads, sides)
-        except Failure:
-            say(go_on)
-            raise
+                left = run.measure_until_one_ends(left, threads, sides)
     return run.finish()
 
 
@@ -110,22 +107,38 @@ class Run:
         return report
 
     def about(self, sides):
-        self.report["environment"]["peers"] = {name: {key: value for key, value in about.items() if key != "threads"}
-                                               for name, about in sides.items()}
+        """Keeps what the sides say of themselves. Times of another PyTorch do not go on with these."""
+        peers = {name: {key: value for key, value in about.items() if key != "threads"} for name, about in sides.items()}
+        had = self.report["environment"].setdefault("peers", peers)
+        if had != peers:
+            raise Failure(f"--resume: {self.unfinished.relative_to(ROOT)} was measured with {had}, and here are {peers}; "
+                          "measure it anew, without --resume", 2)
+
+    def measure_until_one_ends(self, cases, threads, sides):
+        """Returns the cases that are left where a side ended: all after the one that failed by it."""
+        for at, case in enumerate(cases):
+            if not self.measure(case, threads, sides):
+                return cases[at + 1:]
+        return []
 
     def measure(self, case, threads, sides):
-        """One case, all its ways in turn; nothing where it is there already."""
+        """One case, all its ways in turn; nothing where it is there already. False where a side ended at it."""
         place = f"threads:{threads}" if self.device == "cpu" else self.device.replace(":", "")
         ways = {f"{case.title}/{place}/by:{way}": (way, sides[OURS if way == OURS else "torch"])
                 for way in [OURS, *peer_cases.variants(case, self.quick)]}
-        had = {one["name"] for one in self.report["cases"]}
+        had, ended = {one["name"] for one in self.report["cases"]}, False
         if not had.issuperset(ways):
-            found = measure_case(case, ways, self.samples, self.least)
+            try:
+                found = measure_case(case, ways, self.samples, self.least)
+            except Failure as failure:
+                found = [google_benchmark.new_case(name, "failed", str(failure)) for name in ways]
+                ended = True
             self.report["cases"] = [one for one in self.report["cases"] if one["name"] not in ways] + found
             results.write(self.report, self.unfinished)
             show(case.title, threads, found)
-        self.progress.done += 1
         self.progress.show(f"{case.title}, {threads} thread{'s' * (threads > 1)}", 1, 1, 1)
+        self.progress.done += 1
+        return not ended
 
     def finish(self):
         self.report["run"]["finished"] = True
@@ -222,8 +235,8 @@ def show(title, threads, found):
             say(f"{one['name']}: {one['status']}: {one['reason']}")
 
 
-def bench(options, folder, flags, go_on):
-    failed = compare(options, folder, flags, go_on)
+def bench(options, folder, flags):
+    failed = compare(options, folder, flags)
     conclusions.conclude(folder)
     if failed:
         raise Failure(f"bench --peer torch: {', '.join(failed)} failed")

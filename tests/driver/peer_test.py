@@ -34,12 +34,11 @@ for line in sys.stdin:
         answer = {{"check": [float("nan"), 2.5]}}
     if question["do"] == "prepare" and wrong == "compile" and "compile" in way:
         answer = {{"error": "no compiler"}}
-    if question["do"] == "time" and wrong == "die":
+    timed = question.get("id", "").split("/")[0] if question["do"] == "time" else None
+    if wrong == f"die {{timed}}":
         print("out of luck", file=sys.stderr); sys.exit(7)
-    if question["do"] == "time" and wrong == "rubbish":
+    if wrong == f"rubbish {{timed}}":
         print("hello"); sys.stdout.flush(); continue
-    if question["do"] == "time" and wrong == "hang":
-        time.sleep(60)
     print(json.dumps(answer)); sys.stdout.flush()
 """
 STEP = peer_cases.Case("cnn_step", {"batch": 256}, ("eager", "fused", "compile"), (2, 2))
@@ -74,7 +73,7 @@ class Peer(unittest.TestCase):
     def bench(self, *arguments, status=0):
         out = io.StringIO()
         with contextlib.redirect_stdout(out), contextlib.redirect_stderr(out):
-            got = command_line.main(["bench", "--peer", "torch", *arguments, "--save", "mine", "--threads", "1"])
+            got = command_line.main(["bench", "--peer", "torch", "--save", "mine", "--threads", "1", *arguments])
         self.assertEqual(got, status, out.getvalue())
         return out.getvalue()
 
@@ -123,17 +122,33 @@ class Peer(unittest.TestCase):
         self.assertEqual({(case["status"], case["reason"]) for case in self.cases().values()},
                          {("skipped", "this processor has no flying arithmetic: other ways take minutes")})
 
-    def test_a_side_that_dies_or_talks_rubbish_ends_it_and_finished_cases_are_kept(self):
-        self.bench("cnn_step")
-        (self.folder / "peer_torch.json").rename(self.folder / "peer_torch.unfinished.json")
+    def test_a_side_that_dies_or_talks_rubbish_fails_its_case_and_the_others_are_measured(self):
         for wrong, words in (("die", "ended with status 7"), ("rubbish", "its answer is not JSON")):
-            (self.root / "torch").write_text(wrong)
-            said = self.bench("--resume", status=1)
+            (self.root / "torch").write_text(f"{wrong} cnn_step")
+            said = self.bench(status=1)
             self.assertIn(words, said)
-            self.assertIn("--peer torch --save mine --resume", said)
-            self.assertEqual(len(self.cases("peer_torch.unfinished.json")), 4)
-        (self.root / "torch").write_text("die")
+            self.assertIn("bench --peer torch: cnn_step/batch:256/threads:1/by:gradus", said)
+            found = {name: case["status"] for name, case in self.cases().items()}
+            self.assertEqual({status for name, status in found.items() if name.startswith("cnn_step")}, {"failed"})
+            self.assertEqual({status for name, status in found.items() if name.startswith("add")}, {"measured"})
+        (self.root / "torch").write_text("die add")
         self.assertIn("out of luck", self.bench("add", status=1))
+
+    def test_resume_refuses_what_another_pytorch_did(self):
+        self.bench("cnn_step")
+        unfinished = self.folder / "peer_torch.unfinished.json"
+        (self.folder / "peer_torch.json").rename(unfinished)
+        unfinished.write_text(unfinished.read_text().replace("torch 1.0", "torch 0.9"))
+        said = self.bench("--resume", status=2)
+        self.assertIn("torch 0.9", said)
+        self.assertIn("torch 1.0", said)
+        self.assertEqual(len(self.cases("peer_torch.unfinished.json")), 4)
+
+    def test_progress_ends_at_the_whole(self):
+        self.assertIn("[100 %] add/n:16, 1 thread", self.bench())
+
+    def test_a_part_does_not_replace_the_reference(self):
+        self.assertIn("name no case, or --save another name", self.bench("add", "--save", "reference", status=2))
 
     def test_resume_measures_what_is_missing(self):
         self.bench("cnn_step")

@@ -75,6 +75,7 @@ class PeerTable(unittest.TestCase):
         self.run_main()
         self.assertEqual(self.row("small_net_step batch 32"),
                          "| small_net_step batch 32 | 1 | 1 s | 20 s | fused | 20.00 [20.00, 20.00] | 15 x, met |")
+        self.assertIn("\n| small_net_step batch 32 | 1 | eager 40 s, fused 20 s |\n", (self.root / "page.md").read_text())
         self.assertTrue(self.row("matmul n 256 dtype float32").endswith("| 0.98 [0.98, 0.98] | 1 x, met |"))
         self.assertEqual([peer_table.reached(0.96, 1), peer_table.reached(1.19, 1.2), peer_table.reached(9, None)],
                          ["1 x, missed", "1.2 x, missed", ""])
