@@ -59,9 +59,9 @@ def main():
     parser.add_argument("--machine", help="folder under results/; the only one there unless given")
     parser.add_argument("--check", action="store_true")
     options = parser.parse_args()
-    folders = sorted(figure.ROOT.glob(f"results/{options.machine or '*'}/reference"))
+    folders = [path.parent for path in sorted(figure.ROOT.glob(f"results/{options.machine or '*'}/reference/04_train_loop.json"))]
     if len(folders) != 1:
-        sys.exit(f"speed_table: {len(folders)} machines under results/ have a reference set; name one with --machine")
+        sys.exit(f"speed_table: {len(folders)} machines under results/ have lesson 04's reference; name one with --machine")
     readme = figure.ROOT / "README.md"
     text = readme.read_text()
     before, rest = text.split(BEGIN)
