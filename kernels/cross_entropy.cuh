@@ -50,6 +50,7 @@ struct CrossEntropyKernel {
     check_targets(a, samples, classes);
     parallel_for(0, samples, std::max<int64_t>(1, rows::kGrain / std::max<int64_t>(classes, 1)),
                  [&](int64_t begin, int64_t end) {
+                   if (!a.log_probabilities) statistics<T>(a, begin, end, samples, classes);
                    for (int64_t i = begin; i < end; ++i) sample<T>(a, i, samples, classes);
                  });
     const C* losses = a.losses.data<C>();
@@ -91,18 +92,28 @@ struct CrossEntropyKernel {
     return a.weight.present() ? static_cast<C>(a.weight.data<T>()[t]) : C{1};
   }
 
+  // A group of rows at a time, for the logarithms to be vector code.
+  template <class T>
+  static void statistics(const CrossEntropyArgs& a, int64_t begin, int64_t end, int64_t samples,
+                         int64_t classes) {
+    using C = ComputeType<T>;
+    C *maximum = a.stats.data<C>(), *log_sum = maximum + samples, s[rows::kLanes] = {};
+    for (int64_t i = begin; i < end; i += rows::kLanes) {
+      const int64_t count = std::min<int64_t>(rows::kLanes, end - i);
+      rows::max_and_sum_exp(a.logits.data<T>() + i * classes, count, classes, maximum + i, s);
+#pragma omp simd
+      for (int r = 0; r < rows::kLanes; ++r) s[r] = math::log(s[r]);
+      std::copy_n(s, count, log_sum + i);
+    }
+  }
+
   template <class T>
   static void sample(const CrossEntropyArgs& a, int64_t i, int64_t samples, int64_t classes) {
     using C = ComputeType<T>;
     const T* x = a.logits.data<T>() + i * classes;
     const int64_t t = a.target.data<int64_t>()[i];
-    C m = 0, log_s = 0;
-    if (!a.log_probabilities) {
-      m = rows::largest(x, classes);
-      log_s = math::log(rows::sum_exp(x, classes, m));
-      a.stats.data<C>()[i] = m;
-      a.stats.data<C>()[samples + i] = log_s;
-    }
+    const C m = a.log_probabilities ? C{0} : a.stats.data<C>()[i];
+    const C log_s = a.log_probabilities ? C{0} : a.stats.data<C>()[samples + i];
     auto loss = [&](int64_t k) { return log_s - (static_cast<C>(x[k]) - m); };
     C total = 0;
     if (t != a.ignore_index) total = target_weight<T>(a, i) * loss(t);

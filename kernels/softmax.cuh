@@ -81,6 +81,36 @@ ComputeType<T> sum_exp(const T* x, int64_t n, ComputeType<T> m) {
   return lane[0];
 }
 
+/// The maxima m and the sums of exp(x - m) of `count` rows, one after the other in x; s may be written up to
+/// kLanes. Short rows, of at most kLanes elements, are done side by side: each alone would leave vectors half
+/// empty. The additions are sum_exp's.
+template <class T, class C>
+void max_and_sum_exp(const T* x, int64_t count, int64_t n, C* m, C* s) {
+  if (n > kLanes) {
+    for (int64_t r = 0; r < count; ++r) s[r] = sum_exp(x + r * n, n, m[r] = largest(x + r * n, n));
+    return;
+  }
+  C v[kLanes][kLanes] = {}, top[kLanes];  // [element][row]
+  for (int64_t k = 0; k < n; ++k)
+    for (int r = 0; r < kLanes; ++r) v[k][r] = static_cast<C>(x[std::min<int64_t>(r, count - 1) * n + k]);
+  std::copy_n(v[0], kLanes, top);
+  for (int64_t k = 1; k < n; ++k) {
+#pragma omp simd
+    for (int r = 0; r < kLanes; ++r) top[r] = reduction::Max::combine(top[r], v[k][r]);
+  }
+  for (int64_t k = 0; k < n; ++k) {
+#pragma omp simd
+    for (int r = 0; r < kLanes; ++r) v[k][r] = math::exp(v[k][r] - top[r]);
+  }
+  for (int w = kLanes / 2; w > 0; w /= 2) {
+    for (int k = 0; k < w; ++k)
+#pragma omp simd
+      for (int r = 0; r < kLanes; ++r) v[k][r] += v[k + w][r];
+  }
+  std::copy_n(top, count, m);
+  std::copy_n(v[0], kLanes, s);
+}
+
 /// y[i] = f(x[i])
 template <class T, class F>
 void map(const T* x, T* y, int64_t n, const F& f) {
